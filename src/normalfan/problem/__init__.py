@@ -1,0 +1,1 @@
+"""The decision problem and its losses, validated once at the edge."""

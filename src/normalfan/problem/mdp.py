@@ -1,0 +1,119 @@
+"""The fixed decision problem: transitions, a start, a horizon.
+
+>>> import numpy as np
+>>> problem = MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=3)
+>>> problem
+MDP(horizon=3, states=2, actions=2, Deterministic)
+>>> problem.reachable                     # which states some policy can be in, step by step
+array([[ True, False],
+       [ True,  True],
+       [ True,  True]])
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from normalfan.errors import InputError
+from normalfan.problem.arrays import (
+    BoolArray,
+    FloatArray,
+    check_distributions,
+    read_numbers,
+    read_only,
+)
+from normalfan.problem.transitions import Transitions, read_transitions
+
+
+class MDP:
+    """A finite-horizon Markov decision process without its loss, validated once.
+
+    `transitions`: probabilities [H, S, A, S], or [S, A, S] with `horizon`; scipy sparse [S·A, S] with
+    `horizon`, or a list of H of them; integer next states [H, S, A], or [S, A] with `horizon`.
+    `initial`: a distribution [S] or a state's index.
+    """
+
+    def __init__(self, transitions: Any, initial: Any, horizon: int | None = None) -> None:
+        self.transitions: Transitions
+        self.transitions, self.horizon = read_transitions(transitions, horizon)
+        self.initial: FloatArray = _read_initial(initial, self.n_states)
+
+    @property
+    def n_states(self) -> int:
+        return self.transitions.n_states
+
+    @property
+    def n_actions(self) -> int:
+        return self.transitions.n_actions
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape [H, S, A] of a loss, a policy, a mask and an occupancy measure."""
+        return self.horizon, self.n_states, self.n_actions
+
+    @cached_property
+    def reachable(self) -> BoolArray:
+        """[H, S]: whether some policy is in s at step h with positive probability."""
+        reached = np.zeros((self.horizon, self.n_states), dtype=bool)
+        reached[0] = self.initial > 0
+        for h in range(self.horizon - 1):
+            every_action = np.repeat(reached[h, :, None].astype(float), self.n_actions, axis=1)
+            reached[h + 1] = self.transitions.push(h, every_action) > 0
+        return read_only(reached)
+
+    @cached_property
+    def has_certain_start(self) -> bool:
+        return int(np.count_nonzero(self.initial)) == 1
+
+    @cached_property
+    def is_certain(self) -> bool:
+        """Whether nothing is left to chance: one start state, and one successor of every move."""
+        n_rows = self.n_states * self.n_actions
+        kernels = (self.transitions.csr(k) for k in range(self.transitions.n_kernels))
+        return self.has_certain_start and all(kernel.nnz == n_rows for kernel in kernels)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 of the content: equal problems agree, whatever their representation."""
+        kernels = [_digest_kernel(self.transitions, k) for k in range(self.transitions.n_kernels)]
+        content = hashlib.sha256(repr(self.shape).encode())
+        content.update(self.initial.tobytes())
+        for h in range(self.horizon):
+            content.update(kernels[h % len(kernels)])
+        return content.hexdigest()
+
+    def __repr__(self) -> str:
+        kind = type(self.transitions).__name__
+        return f"MDP(horizon={self.horizon}, states={self.n_states}, actions={self.n_actions}, {kind})"
+
+
+def _read_initial(initial: Any, n_states: int) -> FloatArray:
+    numbers = read_numbers("initial", initial)
+    if numbers.ndim == 0:
+        if numbers.dtype.kind not in "iu" or not 0 <= int(numbers) < n_states:
+            raise InputError(
+                f"initial is {numbers[()]}, but a start state must be an index from 0 to "
+                f"{n_states - 1}: pass one, or a distribution over the {n_states} states."
+            )
+        start = np.zeros(n_states)
+        start[int(numbers)] = 1.0
+        return read_only(start)
+    if numbers.shape != (n_states,):
+        raise InputError(
+            f"initial has shape {list(numbers.shape)}, but must be a distribution over the "
+            f"{n_states} states or one state's index: check its length."
+        )
+    check_distributions("initial", numbers)
+    return read_only(np.array(numbers, dtype=np.float64))
+
+
+def _digest_kernel(transitions: Transitions, step: int) -> bytes:
+    matrix = transitions.csr(step)
+    digest = hashlib.sha256(matrix.indptr.astype(np.int64).tobytes())
+    digest.update(matrix.indices.astype(np.int64).tobytes())
+    digest.update(matrix.data.tobytes())
+    return digest.digest()

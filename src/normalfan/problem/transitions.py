@@ -1,0 +1,243 @@
+"""Transitions: two adjoint linear maps, in three representations.
+
+Everything above this module sees the dynamics through
+
+    expect : v   ↦  E[v(s') | s, a]                 backward, [S] → [S, A]
+    push   : q_h ↦  Σ_{s,a} q_h(s,a) P_h(· | s,a)   forward,  [S, A] → [S]
+
+which are adjoint, ⟨q, expect v⟩ = ⟨push q, v⟩. Since probabilities are non-negative the same two
+maps answer questions of support: a sum of non-negative terms is positive exactly when one of them is.
+Dense, sparse and deterministic kernels differ in these maps and nowhere else. What is not linear
+(least probable paths, compiled sweeps, exact rationals) reads the common `csr` form.
+
+    >>> walk = Deterministic(np.array([[[0, 1], [1, 1]]]))      # one kernel, two states, two actions
+    >>> walk.expect(0, np.array([5.0, 7.0]))
+    array([[5., 7.],
+           [7., 7.]])
+    >>> walk.push(0, np.array([[0.25, 0.75], [0.0, 0.0]]))
+    array([0.25, 0.75])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError
+from normalfan.problem.arrays import (
+    FloatArray,
+    check_distributions,
+    check_sums,
+    first_index,
+    read_numbers,
+    read_only,
+)
+
+
+class Transitions(Protocol):
+    """The dynamics of a finite-horizon problem. A stationary one has a single kernel."""
+
+    n_kernels: int
+    n_states: int
+    n_actions: int
+
+    def expect(self, step: int, values: FloatArray) -> FloatArray:
+        """E[values(s') | s, a]: from [S] to [S, A], or from [S, n] to [S, A, n]."""
+        ...
+
+    def push(self, step: int, mass: FloatArray) -> FloatArray:
+        """Where the mass on state-action pairs, [S, A], goes: [S]."""
+        ...
+
+    def csr(self, step: int) -> Any:
+        """The kernel as a scipy `csr_array` [S·A, S], sorted, without explicit zeros."""
+        ...
+
+
+class Dense:
+    """Kernels as a float array [K, S, A, S]."""
+
+    def __init__(self, kernels: FloatArray) -> None:
+        self.kernels: FloatArray = read_only(np.ascontiguousarray(kernels, dtype=np.float64))
+        self.n_kernels, self.n_states, self.n_actions = kernels.shape[:3]
+
+    def expect(self, step: int, values: FloatArray) -> FloatArray:
+        expected: FloatArray = self._rows(step) @ values
+        return expected.reshape(self.n_states, self.n_actions, *values.shape[1:])
+
+    def push(self, step: int, mass: FloatArray) -> FloatArray:
+        pushed: FloatArray = mass.reshape(-1) @ self._rows(step)
+        return pushed
+
+    def csr(self, step: int) -> Any:
+        from scipy import sparse
+
+        return sparse.csr_array(self._rows(step))
+
+    def _rows(self, step: int) -> FloatArray:
+        kernel: FloatArray = self.kernels[step % self.n_kernels]
+        return kernel.reshape(-1, self.n_states)
+
+
+class Sparse:
+    """Kernels as scipy `csr_array` [S·A, S]; row s·A + a holds P(· | s, a)."""
+
+    def __init__(self, kernels: Sequence[Any]) -> None:
+        self.kernels = tuple(kernels)
+        self.n_kernels = len(self.kernels)
+        self.n_states = int(self.kernels[0].shape[1])
+        self.n_actions = int(self.kernels[0].shape[0]) // self.n_states
+
+    def expect(self, step: int, values: FloatArray) -> FloatArray:
+        expected: FloatArray = np.asarray(self.csr(step) @ values)
+        return expected.reshape(self.n_states, self.n_actions, *values.shape[1:])
+
+    def push(self, step: int, mass: FloatArray) -> FloatArray:
+        pushed: FloatArray = self.csr(step).T @ mass.reshape(-1)
+        return pushed
+
+    def csr(self, step: int) -> Any:
+        return self.kernels[step % self.n_kernels]
+
+
+class Deterministic:
+    """Kernels as an integer array of next states [K, S, A]."""
+
+    def __init__(self, nexts: npt.NDArray[np.integer[Any]]) -> None:
+        self.nexts: npt.NDArray[np.int32] = read_only(np.ascontiguousarray(nexts, dtype=np.int32))
+        self.n_kernels, self.n_states, self.n_actions = nexts.shape
+
+    def expect(self, step: int, values: FloatArray) -> FloatArray:
+        expected: FloatArray = values[self.nexts[step % self.n_kernels]]
+        return expected
+
+    def push(self, step: int, mass: FloatArray) -> FloatArray:
+        nexts = self.nexts[step % self.n_kernels]
+        flat = mass.reshape(-1)
+        return np.asarray(np.bincount(nexts.reshape(-1), flat, self.n_states), dtype=np.float64)
+
+    def csr(self, step: int) -> Any:
+        from scipy import sparse
+
+        n_rows = self.n_states * self.n_actions
+        columns = self.nexts[step % self.n_kernels].reshape(-1)
+        return sparse.csr_array(
+            (np.ones(n_rows), columns, np.arange(n_rows + 1)), shape=(n_rows, self.n_states)
+        )
+
+
+def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int]:
+    """Recognise and validate what a user may pass as transitions; the second result is H."""
+    if isinstance(source, Dense | Sparse | Deterministic):
+        return source, _fit_horizon(source.n_kernels, horizon, stationary=source.n_kernels == 1)
+    if _is_sparse(source):
+        return _read_sparse([source]), _fit_horizon(1, horizon, stationary=True)
+    if isinstance(source, list | tuple) and source and all(_is_sparse(item) for item in source):
+        return _read_sparse(source), _fit_horizon(len(source), horizon, stationary=False)
+    array = read_numbers("transitions", source)
+    if array.dtype.kind in "iu" and array.ndim in (2, 3):
+        return _read_deterministic(array, horizon)
+    return _read_dense(array, horizon)
+
+
+def _read_dense(array: npt.NDArray[Any], horizon: int | None) -> tuple[Dense, int]:
+    stationary = array.ndim == 3
+    if array.ndim not in (3, 4) or array.shape[-1] != array.shape[-3]:
+        raise InputError(
+            f"transitions have shape {list(array.shape)}, but must be probabilities [H, S, A, S] or "
+            f"[S, A, S], or integer next states [H, S, A] or [S, A]: reorder or reshape the axes."
+        )
+    kernels = array[None] if stationary else array
+    steps = _fit_horizon(kernels.shape[0], horizon, stationary=stationary)
+    _check_sizes(n_states=kernels.shape[1], n_actions=kernels.shape[2])
+    check_distributions("transitions", array)
+    return Dense(kernels), steps
+
+
+def _read_deterministic(array: npt.NDArray[Any], horizon: int | None) -> tuple[Deterministic, int]:
+    stationary = array.ndim == 2
+    nexts = array[None] if stationary else array
+    steps = _fit_horizon(nexts.shape[0], horizon, stationary=stationary)
+    n_states, n_actions = nexts.shape[1:]
+    _check_sizes(n_states=n_states, n_actions=n_actions)
+    outside = (array < 0) | (array >= n_states)
+    if outside.any():
+        where = first_index(outside)
+        raise InputError(
+            f"transitions{list(where)} is {array[where]}, but a next state must be an index from 0 to "
+            f"{n_states - 1}: check the numbering of the states."
+        )
+    return Deterministic(nexts), steps
+
+
+def _read_sparse(matrices: Sequence[Any]) -> Sparse:
+    from scipy import sparse
+
+    n_rows, n_states = matrices[0].shape
+    if n_states == 0 or n_rows == 0 or n_rows % n_states:
+        raise InputError(
+            f"transitions[0] has shape {[n_rows, n_states]}, but a sparse kernel must be [S·A, S] with "
+            f"at least one state and one action: stack the rows as s·A + a."
+        )
+    kernels = []
+    for step, matrix in enumerate(matrices):
+        if matrix.shape != (n_rows, n_states):
+            raise InputError(
+                f"transitions[{step}] has shape {list(matrix.shape)}, but the kernels of all steps must "
+                f"share the shape {[n_rows, n_states]} of the first: pad the smaller ones."
+            )
+        kernel = sparse.csr_array(matrix, dtype=np.float64, copy=True)
+        kernel.sum_duplicates()
+        _check_sparse_rows(kernel, step, n_rows // n_states)
+        kernel.eliminate_zeros()
+        kernels.append(kernel)
+    return Sparse(kernels)
+
+
+def _check_sparse_rows(kernel: Any, step: int, n_actions: int) -> None:
+    bad = ~np.isfinite(kernel.data) | (kernel.data < 0)
+    if bad.any():
+        entry = first_index(bad)[0]
+        row = int(np.searchsorted(kernel.indptr, entry, side="right")) - 1
+        raise InputError(
+            f"transitions[{step}] at state {row // n_actions}, action {row % n_actions} holds "
+            f"{kernel.data[entry]}, but probabilities must be finite and non-negative: "
+            f"check how the rows were built."
+        )
+    sums = np.asarray(kernel.sum(axis=1)).reshape(-1, n_actions)
+    check_sums(f"transitions of step {step}", sums)
+
+
+def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> int:
+    if horizon is None:
+        if stationary:
+            raise InputError(
+                "horizon is missing, but one kernel for all steps does not tell how many steps there "
+                "are: pass horizon=H."
+            )
+        horizon = n_kernels
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise InputError(f"horizon is {horizon!r}, but must be a whole number of at least 1: pass horizon=H.")
+    if not stationary and horizon != n_kernels:
+        raise InputError(
+            f"horizon is {horizon}, but transitions hold kernels for {n_kernels} steps: "
+            f"drop the argument or pass one kernel."
+        )
+    return int(horizon)
+
+
+def _check_sizes(*, n_states: int, n_actions: int) -> None:
+    if n_states == 0 or n_actions == 0:
+        what = "state" if n_states == 0 else "action"
+        raise InputError(
+            f"transitions have no {what}, but every problem needs at least one state and every state "
+            f"at least one action: check the shape of the array."
+        )
+
+
+def _is_sparse(source: Any) -> bool:
+    # scipy is not imported to ask the question: whoever holds a scipy matrix has imported it.
+    return hasattr(source, "tocsr") and hasattr(source, "nnz")
