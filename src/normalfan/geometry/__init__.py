@@ -1,0 +1,1 @@
+"""Faces of the occupancy polytope and cones of its normal fan, by backups alone."""

@@ -1,0 +1,113 @@
+"""Backups: values, advantages, policy evaluation, occupancy measures.
+
+For a loss ℓ[h,s,a], backward from V_{H+1} = 0,
+
+    Q_h = ℓ_h + expect V_{h+1},      V_h = min_a Q_h,      A_h = Q_h − V_h ≥ 0,
+
+and for a policy π, forward from the start, q_h(s,a) = d_h(s) π_h(a|s), d_{h+1} = push q_h. The two
+directions meet in the performance-difference identity J(π) − J* = ⟨q^π, A⟩, on which prices rest.
+
+This module is the readable form of the arithmetic, one problem at a time; streams of rounds go through
+compiled sweeps that are tested against it.
+
+    >>> mdp = MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=2)
+    >>> loss = np.array([[[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [3.0, 4.0]]])
+    >>> optimal_backup(mdp, loss).values[0]
+    array([2., 3.])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from normalfan.errors import InputError
+from normalfan.geometry.ties import TieRule
+from normalfan.problem.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_distributions,
+    read_numbers,
+    read_only,
+)
+from normalfan.problem.mdp import MDP
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """The optimal values of a loss, and how much worse each action is than the best."""
+
+    values: FloatArray  # [H+1, S]
+    advantages: FloatArray  # [H, S, A], never negative
+
+    def value(self, mdp: MDP) -> float:
+        """J*, the expected loss of an optimal policy."""
+        return float(mdp.initial @ self.values[0])
+
+    def tied(self, mdp: MDP, ties: TieRule) -> BoolArray:
+        """[H, S, A]: the actions that count as optimal."""
+        return self.advantages <= ties.thresholds(self.values, mdp.reachable)[:, :, None]
+
+    def settled(self, mdp: MDP, ties: TieRule) -> FloatArray:
+        """The advantages with those that count as none set to zero."""
+        return np.where(self.tied(mdp, ties), 0.0, self.advantages)
+
+
+def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
+    values = np.zeros((mdp.horizon + 1, mdp.n_states))
+    advantages = np.empty(mdp.shape)
+    for h in range(mdp.horizon - 1, -1, -1):
+        q = loss[h] + mdp.transitions.expect(h, values[h + 1])
+        values[h] = q.min(axis=1)
+        advantages[h] = q - values[h, :, None]
+    return Backup(values, advantages)
+
+
+def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:
+    """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and a minimising action [H, S].
+
+    Where the mask keeps no action W is 0 and the action is -1: a canonical mask never leads there.
+    """
+    values = np.zeros((mdp.horizon + 1, mdp.n_states))
+    actions = np.full((mdp.horizon, mdp.n_states), -1, dtype=np.int64)
+    for h in range(mdp.horizon - 1, -1, -1):
+        kept = mask[h].any(axis=1)
+        ahead = np.where(mask[h], cost[h] + mdp.transitions.expect(h, values[h + 1]), np.inf)
+        best = ahead.argmin(axis=1)
+        values[h, kept] = ahead[kept, best[kept]]
+        actions[h, kept] = best[kept]
+    return values, actions
+
+
+def occupancy(mdp: MDP, policy: Any) -> FloatArray:
+    """q_h(s,a) = Pr(s_h = s, a_h = a) under a policy [H, S, A]."""
+    probabilities = as_policy(mdp, policy)
+    visits = np.empty(mdp.shape)
+    reached = mdp.initial
+    for h in range(mdp.horizon):
+        visits[h] = reached[:, None] * probabilities[h]
+        reached = mdp.transitions.push(h, visits[h])
+    return read_only(visits)
+
+
+def as_policy(mdp: MDP, policy: Any) -> FloatArray:
+    """A policy [H, S, A], validated: a distribution over actions at every step and state."""
+    numbers = read_numbers("policy", policy)
+    if numbers.shape != mdp.shape:
+        raise InputError(
+            f"policy has shape {list(numbers.shape)}, but the problem needs {list(mdp.shape)}: "
+            f"give a distribution over actions for every step and state."
+        )
+    check_distributions("policy", numbers)
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def as_deterministic_policy(mdp: MDP, actions: IntArray) -> FloatArray:
+    """Actions [H, S] as a policy [H, S, A]; a state whose action is -1 plays all of them alike."""
+    policy = np.full(mdp.shape, 1.0 / mdp.n_actions)
+    chosen = actions >= 0
+    policy[chosen] = np.eye(mdp.n_actions)[actions[chosen]]
+    return policy

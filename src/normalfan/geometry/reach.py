@@ -1,0 +1,225 @@
+"""How rarely can a policy of a face reach a state, if it reaches it at all?
+
+For a face F and a target (h*, s*), write r(π) for the probability that the deterministic policy π
+of F is in s* at step h*. The cone margin needs the least positive one,
+
+    r* = min { r(π) : π a deterministic policy of F, r(π) > 0 },
+
+which is combinatorial: the policy should shun the target, but not altogether, and takes *one*
+action where these two aims meet. Lower bounds come from pairs of numbers: `sure`, at least which
+every policy has, and `some`, at least which every policy has that has any.
+
+Forward, for all targets at once: probabilities of being in s at step h. At the start both are ρ,
+then
+
+    sure(s') = Σ_s sure(s) κ(s,s'),                            κ(s,s') = min_a P(s'|s,a),
+    some(s') = sure(s') + min { some(s) P(s'|s,a) − sure(s) κ(s,s') : P(s'|s,a) > 0 }.
+
+Backward, for one target: probabilities of going from s at step h to the target. At step h* both are
+1 in s*, and elsewhere sure = 0, some = ∞. Before,
+
+    sure(s) = min_a E sure,
+    some(s) = min_a [E sure + min { P(s') (some(s') − sure(s')) : P(s') > 0 }].
+
+Actions are kept ones throughout. *Proof*, by induction. A policy that is in s' at all came from
+some s⁺ where it was at all, hence with probability at least some(s⁺), by an action with
+P(s'|s⁺,a) > 0; from every other state comes at least what is sure. A policy that gets from s to the
+target at all does so from some successor s⁺, there with probability at least some(s⁺), and from the
+other successors at least with what is sure. ∎
+
+The same argument joins the two at any step h ≤ h*, where r(π) is a sum over that step's states:
+
+    r* ≥ Σ_s sure→(s) sure←(s) + min_s { some→(s) some←(s) − sure→(s) sure←(s) },
+
+forward times backward. At h* this is the forward bound alone, at the start the backward one. None
+is always the best, so the bound is their maximum. It is never below the probability of the least
+probable single path to the target, since no equation puts `some` below some(s⁺) times the
+probability of the move.
+
+    >>> from normalfan.geometry.face import whole_polytope
+    >>> from normalfan.problem.mdp import MDP
+    >>> coin = np.array([[[0.5, 0.5, 0.0]], [[0.0, 0.5, 0.5]], [[0.0, 0.0, 1.0]]])
+    >>> face = whole_polytope(MDP(coin, initial=0, horizon=3))     # a single action: no choice
+    >>> rows = kept_rows(face)
+    >>> forward = forward_pair(face, rows)
+    >>> to_target = backward_pair(face, rows, 2, 1)                # two paths of 1/4 lead there
+    >>> reach_bound(forward, to_target), attained_reach(face, rows, to_target, 1)
+    (0.5, 0.5)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from normalfan.geometry.face import Face
+from normalfan.problem.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptRows:
+    """The kept pairs (s, a) of one step, in the order of s, and where they lead."""
+
+    states: IntArray  # [n] the s of each pair
+    first: IntArray  # [m] where the pairs of each reached state begin
+    kernel: Any  # csr_array [n, S], no explicit zeros, no empty row
+
+    @property
+    def reached(self) -> IntArray:
+        """The reached states, [m]."""
+        return self.states[self.first]
+
+    def sources(self) -> IntArray:
+        """The s of each entry of the kernel, [nnz]."""
+        return np.repeat(self.states, np.diff(self.kernel.indptr))
+
+    def sure_step(self) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+        """κ, where it may be positive: s [k], s' [k], κ [k]; and the k of each entry [nnz]."""
+        n_states = self.kernel.shape[1]
+        cells, cell, entries = np.unique(
+            self.sources() * n_states + self.kernel.indices, return_inverse=True, return_counts=True
+        )
+        start, end = np.divmod(cells, n_states)
+        least = np.full(len(cells), np.inf)
+        np.minimum.at(least, cell, self.kernel.data)
+        choices = np.bincount(self.states, minlength=n_states)
+        least[entries < choices[start]] = 0.0  # some action of s does not lead to s'
+        return start, end, least, cell
+
+    def outlook(self, sure: FloatArray, some: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For each pair, [n], E sure and the bracket of the equation of `some`."""
+        shunning: FloatArray = self.kernel @ sure
+        turning = np.minimum.reduceat(self._turns(sure, some), self.kernel.indptr[:-1])
+        return shunning, shunning + turning
+
+    def cheapest_turn(self, pair: int, sure: FloatArray, some: FloatArray) -> int:
+        """The successor of `pair` where it costs least to reach the target after all."""
+        entries = slice(self.kernel.indptr[pair], self.kernel.indptr[pair + 1])
+        return int(self.kernel.indices[entries][self._turns(sure, some)[entries].argmin()])
+
+    def _turns(self, sure: FloatArray, some: FloatArray) -> FloatArray:
+        turns: FloatArray = self.kernel.data * (some - sure)[self.kernel.indices]
+        return turns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Lower bounds for every policy, and for every policy that has any."""
+
+    sure: FloatArray  # [H, S]; [h*+1, S] of a target at step h*
+    some: FloatArray  # the same shape, ∞ where there is no way
+
+
+def kept_rows(face: Face) -> tuple[KeptRows, ...]:
+    """The rows of the kernel that policies of the face use, step by step."""
+    transitions = face.mdp.transitions
+    kernels = [transitions.csr(k) for k in range(transitions.n_kernels)]
+    steps = []
+    for h, mask in enumerate(face.mask):
+        pairs = np.flatnonzero(mask)
+        states = pairs // face.mdp.n_actions
+        first = np.flatnonzero(np.diff(states, prepend=-1))
+        steps.append(KeptRows(states, first, kernels[h % len(kernels)][pairs]))
+    return tuple(steps)
+
+
+def forward_pair(face: Face, rows: Sequence[KeptRows]) -> Pair:
+    """Bounds on the probability of being in each state, [H, S]."""
+    sure = np.zeros(face.mask.shape[:2])
+    some = np.full(face.mask.shape[:2], np.inf)
+    sure[0] = face.mdp.initial
+    some[0] = np.where(sure[0] > 0, sure[0], np.inf)
+    for h, kept in enumerate(rows[:-1]):
+        start, end, least, cell = kept.sure_step()
+        passed = sure[h, start] * least
+        sure[h + 1] = np.bincount(end, weights=passed, minlength=face.mdp.n_states)
+        turns = some[h, kept.sources()] * kept.kernel.data - passed[cell]
+        np.minimum.at(some[h + 1], kept.kernel.indices, turns)
+        some[h + 1] += sure[h + 1]
+    return Pair(sure, some)
+
+
+def backward_pair(face: Face, rows: Sequence[KeptRows], step: int, state: int) -> Pair:
+    """Bounds on the probability of going from each state to a target, [step+1, S]."""
+    sure = np.zeros((step + 1, face.mdp.n_states))
+    some = np.full((step + 1, face.mdp.n_states), np.inf)
+    sure[step, state] = some[step, state] = 1.0
+    for h in range(step - 1, -1, -1):
+        shun, turn = rows[h].outlook(sure[h + 1], some[h + 1])
+        sure[h, rows[h].reached] = np.minimum.reduceat(shun, rows[h].first)
+        some[h, rows[h].reached] = np.minimum.reduceat(turn, rows[h].first)
+    return Pair(sure, some)
+
+
+def reach_bound(forward: Pair, to_target: Pair) -> float:
+    """The best lower bound on r* over all steps at which forward and backward can be joined."""
+    steps = len(to_target.sure)
+    there, onward = forward.some[:steps], to_target.some
+    sure = forward.sure[:steps] * to_target.sure
+    turns = np.full(sure.shape, np.inf)
+    on_path = np.isfinite(there) & np.isfinite(onward)
+    turns[on_path] = there[on_path] * onward[on_path] - sure[on_path]
+    return float((sure.sum(axis=1) + turns.min(axis=1)).max())
+
+
+def attained_reach(face: Face, rows: Sequence[KeptRows], to_target: Pair, state: int) -> float:
+    """r(π) > 0 of the policy that the backward pair suggests: never below r*.
+
+    It shuns the target everywhere except on one path to it. Where mass that shuns the target comes
+    upon that path it has to go along.
+    """
+    sure, some = to_target.sure, to_target.some
+    mass = face.mdp.initial
+    start = np.flatnonzero(mass)
+    turning = int(start[(mass[start] * (some[0] - sure[0])[start]).argmin()])
+    for h in range(len(sure) - 1):
+        kept = rows[h]
+        shun, turn = kept.outlook(sure[h + 1], some[h + 1])
+        taken = np.lexsort((shun, kept.states))[kept.first]
+        own = np.flatnonzero(kept.states == turning)
+        pair = int(own[turn[own].argmin()])
+        taken[kept.reached == turning] = pair
+        mass = kept.kernel[taken].T @ mass[kept.reached]
+        turning = kept.cheapest_turn(pair, sure[h + 1], some[h + 1])
+    return float(mass[state])
+
+
+def listed_reach(face: Face, limit: int) -> FloatArray:
+    """[H, S]: r* itself from the list of all policies, ∞ where the face never is."""
+    least = np.full(face.mask.shape[:2], np.inf)
+    for visits in face.vertices(limit):
+        reach = visits.sum(axis=2)
+        np.minimum(least, reach, out=least, where=reach > 0)
+    return least
+
+
+def reach_ceiling(face: Face) -> FloatArray:
+    """[H, S]: no policy of the face is there more probably than this; exact on a vertex.
+
+    All kept actions are followed at once: where there is a choice mass counts more than once.
+    """
+    ceiling = np.empty(face.mask.shape[:2])
+    arriving = face.mdp.initial
+    for h, mask in enumerate(face.mask):
+        ceiling[h] = np.minimum(arriving, 1.0)
+        arriving = face.mdp.transitions.push(h, ceiling[h][:, None] * mask)
+    return ceiling
+
+
+def is_unbranched(face: Face) -> bool:
+    """Whether chance plays no part on the face: one start, one successor of every kept pair."""
+    transitions = face.mdp.transitions
+    successors = [np.diff(transitions.csr(k).indptr) for k in range(transitions.n_kernels)]
+    return face.mdp.has_certain_start and all(
+        (successors[h % len(successors)][mask.reshape(-1)] == 1).all() for h, mask in enumerate(face.mask)
+    )
+
+
+def count_policies(face: Face) -> int:
+    """How many deterministic policies the face has, as an exact integer."""
+    choices = face.mask.sum(axis=2)
+    return math.prod(choices[choices > 1].tolist())

@@ -1,0 +1,432 @@
+"""Margins, errors and the detector against a list of all deterministic policies.
+
+The oracle knows nothing of advantages or faces: it lists every policy of a tiny problem and adds up
+losses along its occupancies. Probabilities are dyadic and losses integers, so that it is exact in
+floating point and a tie is a tie.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from normalfan.geometry import cone
+from normalfan.errors import InputError
+from normalfan.geometry.cone import cone_margin, detect, fan_slice, objective_range, value_error
+from normalfan.geometry.face import optimal_face, whole_polytope
+from normalfan.geometry.reach import (
+    attained_reach,
+    backward_pair,
+    forward_pair,
+    kept_rows,
+    reach_bound,
+    reach_ceiling,
+)
+from normalfan.geometry.ties import TieRule
+from normalfan.problem.mdp import MDP
+
+
+@dataclass(frozen=True)
+class Problem:
+    kernel: np.ndarray  # [H, S, A, S]
+    start: np.ndarray  # [S]
+    loss: np.ndarray  # [H, S, A]
+
+    @property
+    def mdp(self) -> MDP:
+        return MDP(self.kernel, self.start)
+
+
+def dyadic_rows(rng, count, n):
+    """Distributions over n states in sixteenths: certain, even, with a rare slip, and any."""
+    rows = np.zeros((count, n))
+    for row in rows:
+        some = rng.choice(n, size=rng.integers(1, n + 1), replace=False)
+        parts = ([16], [8, 8], [15, 1], [1] * 16)[rng.integers(4)]
+        np.add.at(row, rng.choice(some, size=len(parts)), np.array(parts) / 16)
+    return rows
+
+
+def random_problem(seed):
+    rng = np.random.default_rng([seed, 20])
+    H, S, A = (4, 3, 2) if seed % 4 == 0 else (int(n) for n in rng.integers(1, 4, size=3))
+    if A ** (H * S) > 5000:
+        A = 2
+    kernel = dyadic_rows(rng, H * S * A, S).reshape(H, S, A, S)
+    start = dyadic_rows(rng, 1, S)[0]
+    loss = rng.integers(0, 3, size=(H, S, A)).astype(float)
+    if seed % 3:  # the integers as advantages, most of them none: faces of every dimension
+        loss *= rng.random((H, S, A)) < 0.4
+        loss[np.arange(H)[:, None], np.arange(S), rng.integers(A, size=(H, S))] = 0.0
+        values = np.zeros((H + 1, S))
+        values[:H] = rng.integers(-2, 3, size=(H, S))
+        loss += values[:H, :, None] - np.einsum("hsat,ht->hsa", kernel, values[1:])
+    return Problem(kernel, start, loss)
+
+
+def all_occupancies(problem):
+    """Of every deterministic policy, [N, H, S, A]."""
+    H, S, A, _ = problem.kernel.shape
+    choices = np.indices((A,) * (H * S)).reshape(H, S, -1).transpose(2, 0, 1)
+    visits = np.zeros((len(choices), H, S, A))
+    arriving = np.broadcast_to(problem.start, (len(choices), S))
+    for h in range(H):
+        np.put_along_axis(visits[:, h], choices[:, h, :, None], arriving[:, :, None], axis=2)
+        arriving = np.tensordot(visits[:, h], problem.kernel[h])
+    return visits
+
+
+@cache
+def instance(seed):
+    problem = random_problem(seed)
+    return problem, all_occupancies(problem)
+
+
+def totals(visits, loss):
+    return np.tensordot(visits, loss, axes=3)
+
+
+def suboptimality(visits, loss):
+    objective = totals(visits, loss)
+    return objective - objective.min()
+
+
+def listed_margin(visits, loss):
+    lost = suboptimality(visits, loss)
+    return lost[lost > 0].min(initial=np.inf)
+
+
+def least_positive_reach(visits, loss):
+    """r* by definition, [H, S], over the optimal policies."""
+    reach = visits[suboptimality(visits, loss) == 0].sum(axis=3)
+    return np.where(reach > 0, reach, np.inf).min(axis=0)
+
+
+def advantages(problem):
+    H, S, A = problem.loss.shape
+    value, table = np.zeros(S), np.empty((H, S, A))
+    for h in reversed(range(H)):
+        q = problem.loss[h] + problem.kernel[h] @ value
+        value = q.min(axis=1)
+        table[h] = q - value[:, None]
+    return table
+
+
+def path_probabilities(problem, table):
+    """Of the least probable path of optimal actions to each (h, s), by following every path."""
+    least = np.full(table.shape[:2], np.inf)
+    paths = {(s, float(weight)) for s, weight in enumerate(problem.start) if weight > 0}
+    for h in range(len(table)):
+        for s, weight in paths:
+            least[h, s] = min(least[h, s], weight)
+        paths = {
+            (t, weight * float(problem.kernel[h, s, a, t]))
+            for s, weight in paths
+            for a in np.flatnonzero(table[h, s] == 0)
+            for t in np.flatnonzero(problem.kernel[h, s, a])
+        }
+    return least
+
+
+def path_margin(problem):
+    table = advantages(problem)
+    gaps = np.where(table > 0, table, np.inf).min(axis=2)
+    least = path_probabilities(problem, table)
+    left = np.isfinite(gaps) & np.isfinite(least)
+    return (gaps[left] * least[left]).min(initial=np.inf)
+
+
+SEEDS = range(300)
+
+
+def test_the_margin_is_that_of_the_list_and_bounds_are_below_it():
+    kinds, better = Counter(), 0
+    for seed in SEEDS:
+        problem, visits = instance(seed)
+        expected = listed_margin(visits, problem.loss)
+        exact = cone_margin(problem.mdp, problem.loss)
+        assert exact.kind == "exact"
+        assert exact.value == pytest.approx(expected, rel=1e-9), seed
+        bound = cone_margin(problem.mdp, problem.loss, enumerate_up_to=0)
+        assert bound.value <= expected * (1 + 1e-9), seed
+        if bound.kind == "exact":
+            assert bound.value == pytest.approx(expected, rel=1e-9), seed
+        least_path = path_margin(problem)
+        assert bound.value >= least_path * (1 - 1e-9), seed
+        infinite = "whole polytope" if np.isinf(expected) else ""
+        kinds[bound.kind, problem.mdp.has_certain_start, infinite] += 1
+        better += least_path * (1 + 1e-9) < bound.value < np.inf
+    assert kinds["exact", True, ""] > 80
+    assert kinds["exact", False, ""] > 30
+    assert kinds["exact", True, "whole polytope"] > 10
+    assert min(kinds["lower bound", True, ""], kinds["lower bound", False, ""]) > 1
+    assert better > 30
+
+
+def test_what_is_reported_beside_the_value():
+    for seed in SEEDS:
+        problem, visits = instance(seed)
+        margin = cone_margin(problem.mdp, problem.loss)
+        on_face = np.isfinite(least_positive_reach(visits, problem.loss))
+        table = advantages(problem)[on_face]
+        assert margin.advantage_gap == table[table > 0].min(initial=np.inf)
+        if margin.where is None:
+            assert margin.value == np.inf
+            continue
+        lost = suboptimality(visits, problem.loss)
+        attaining = np.isclose(lost, margin.value, rtol=1e-9, atol=0)
+        assert visits[(attaining, *margin.where)].max() > 0
+
+
+def test_bounds_hold_for_every_target_and_each_is_sometimes_needed():
+    best_at = Counter()
+    proven = targets = 0
+    for seed in SEEDS:
+        problem, visits = instance(seed)
+        face = optimal_face(problem.mdp, problem.loss)
+        least = least_positive_reach(visits, problem.loss)
+        rows = kept_rows(face)
+        forward = forward_pair(face, rows)
+        starts = np.flatnonzero(problem.start)
+        weight = problem.start[starts]
+        np.testing.assert_array_equal(np.isfinite(forward.some), np.isfinite(least))
+        for h, s in np.argwhere(face.reached):
+            to_target = backward_pair(face, rows, h, s)
+            sure, some = to_target.sure[0, starts], to_target.some[0, starts]
+            alone = {
+                "forward": forward.some[h, s],
+                "backward": weight @ sure + (weight * (some - sure)).min(),
+                "joined": reach_bound(forward, to_target),
+            }
+            attained = attained_reach(face, rows, to_target, s)
+            assert max(alone.values()) <= alone["joined"] * (1 + 1e-9)
+            assert alone["joined"] <= least[h, s] * (1 + 1e-9) <= attained * (1 + 2e-9)
+            for name, bound in alone.items():
+                best_at[name] += bound >= least[h, s] * (1 - 1e-9)
+            targets += 1
+            proven += attained <= alone["joined"] * (1 + 1e-9)
+    assert min(best_at["forward"], best_at["backward"]) < best_at["joined"] < targets
+    assert 0.9 * targets < proven < targets
+
+
+def test_the_ceiling_is_above_every_reach_and_exact_on_a_vertex():
+    vertices = 0
+    for seed in SEEDS:
+        problem, visits = instance(seed)
+        face = optimal_face(problem.mdp, problem.loss)
+        reach = visits[suboptimality(visits, problem.loss) == 0].sum(axis=3).max(axis=0)
+        ceiling = reach_ceiling(face)
+        assert (reach <= ceiling).all()
+        if face.is_vertex:
+            vertices += 1
+            np.testing.assert_array_equal(reach, ceiling)
+    assert vertices > 50
+
+
+def first_departures(visits, loss):
+    """[N, H, S]: how probably a policy leaves the face where, on the first step where it does."""
+    kept = (visits[suboptimality(visits, loss) == 0] > 0).any(axis=0)
+    leaving = np.where(kept, 0.0, visits).sum(axis=3)
+    leaves = leaving.sum(axis=2) > 0
+    first = leaves & (leaves.cumsum(axis=1) == 1)
+    return leaving * first[:, :, None]
+
+
+@pytest.mark.parametrize("floor", [1 / 16, 1 / 4, 1 / 2, 1.0])
+def test_a_floor_disregards_rare_departures_and_nothing_else(floor):
+    vertices = disregarded = 0
+    for seed in range(200):
+        problem, visits = instance(seed)
+        counted = first_departures(visits, problem.loss).max(axis=(1, 2)) >= floor
+        expected = suboptimality(visits, problem.loss)[counted].min(initial=np.inf)
+        margin = cone_margin(problem.mdp, problem.loss, floor=floor)
+        assert margin.kind == "floored"
+        assert margin.value <= expected * (1 + 1e-9), seed
+        if np.isfinite(margin.value):
+            assert margin.value >= floor * margin.advantage_gap * (1 - 1e-9)
+        else:
+            assert margin.where is None
+        if optimal_face(problem.mdp, problem.loss).is_vertex:
+            vertices += 1
+            assert margin.value == pytest.approx(expected, rel=1e-9)
+        disregarded += margin.value > listed_margin(visits, problem.loss) * (1 + 1e-9)
+    assert vertices > 20
+    assert disregarded > 10
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_when_targets_are_too_many_the_forward_bound_stands_in(monkeypatch, backups):
+    monkeypatch.setattr(cone, "BACKUPS", backups)
+    weaker = 0
+    for seed in SEEDS:
+        problem, visits = instance(seed)
+        full = listed_margin(visits, problem.loss)
+        margin = cone_margin(problem.mdp, problem.loss, enumerate_up_to=0)
+        assert path_margin(problem) * (1 - 1e-9) <= margin.value <= full * (1 + 1e-9), seed
+        if margin.kind == "exact":
+            assert margin.value == pytest.approx(full, rel=1e-9)
+        weaker += margin.kind == "lower bound"
+        floored = cone_margin(problem.mdp, problem.loss, floor=1 / 4)
+        assert floored.where is None or floored.value >= floored.advantage_gap / 4
+    assert weaker > 20 * (1 - backups)
+
+
+def test_representations_agree():
+    for seed in range(60):
+        problem, _ = instance(seed)
+        H, S, A, _ = problem.kernel.shape
+        kernels = [sparse.csr_array(problem.kernel[h].reshape(S * A, S)) for h in range(H)]
+        thin = MDP(kernels, problem.start)
+        assert cone_margin(thin, problem.loss) == cone_margin(problem.mdp, problem.loss)
+        nexts = problem.kernel.argmax(axis=3)
+        certain = MDP(np.eye(S)[nexts], 0)
+        walk = cone_margin(MDP(nexts, 0), problem.loss, enumerate_up_to=0)
+        assert walk == cone_margin(certain, problem.loss, enumerate_up_to=0)
+        assert walk.kind == "exact"
+        assert walk.value == walk.advantage_gap
+
+
+def test_errors_and_ranges_are_those_of_the_list():
+    for seed in range(200):
+        problem, visits = instance(seed)
+        model = np.random.default_rng(seed).integers(-4, 5, size=problem.loss.shape) / 2.0
+        gap = np.abs(totals(visits, problem.loss - model)).max()
+        assert value_error(problem.mdp, problem.loss, model) == pytest.approx(gap, abs=1e-12)
+        assert value_error(problem.mdp, problem.loss, problem.loss) == 0.0
+        spread = np.ptp(totals(visits, problem.loss))
+        assert objective_range(problem.mdp, problem.loss) == pytest.approx(spread, abs=1e-12)
+
+
+def test_a_range_survives_a_large_offset():
+    mdp = MDP(np.array([[0, 0]]), 0, horizon=1)
+    loss = np.array([[[1e8, 1e8 + 0.25]]])
+    assert objective_range(mdp, loss) == 0.25
+
+
+def disturbed(problem, seed, size):
+    noise = np.random.default_rng([seed, 30]).integers(-8, 9, size=problem.loss.shape)
+    return problem.loss + noise * (size / 8)
+
+
+def test_what_is_guaranteed_is_so():
+    seen = Counter()
+    for seed in SEEDS:
+        problem, visits = instance(seed)
+        lost = suboptimality(visits, problem.loss)
+        for size in (1 / 16, 2):
+            model = disturbed(problem, seed, size)
+            found = detect(problem.mdp, problem.loss, model)
+            assert found.resolved == (2 * found.error < found.margin.value)
+            assert found.guaranteed == found.resolved
+            harmless = lost[suboptimality(visits, model) == 0].max() == 0
+            assert harmless or not found.resolved
+            seen[found.resolved, harmless] += np.isfinite(found.margin.value)
+    assert min(seen[True, True], seen[False, True], seen[False, False]) > 30
+
+
+def test_the_detector_is_sharp():
+    """At 2ε = Δ the promise fails: two arms, the model errs by half the gap in both."""
+    mdp = MDP(np.array([[0, 0]]), 0, horizon=1)
+    loss, tie = np.array([[[0.0, 1.0]]]), np.array([[[0.5, 0.5]]])
+    assert not detect(mdp, loss, tie).resolved
+    assert detect(mdp, loss, np.array([[[0.4375, 0.5625]]])).resolved
+
+
+def test_a_floored_detection_promises_less_and_keeps_it():
+    floor, weaker = 1 / 4, 0
+    for seed in SEEDS:
+        problem, visits = instance(seed)
+        delicate = cone_margin(problem.mdp, problem.loss)
+        if delicate.where is None:
+            continue
+        model = problem.loss.copy()
+        model[delicate.where] -= 1.25 * advantages(problem)[delicate.where]
+        found = detect(problem.mdp, problem.loss, model, floor=floor)
+        assert not found.guaranteed
+        if found.resolved:
+            chosen = suboptimality(visits, model) == 0
+            leaving = first_departures(visits, problem.loss)[chosen]
+            assert leaving.max() < floor
+            weaker += leaving.max() > 0
+    assert weaker > 5
+
+
+def test_ties_decide_what_counts_as_left_out():
+    mdp = MDP(np.array([[0, 0, 0]]), 0, horizon=1)
+    loss = np.array([[[0.0, 0.01, 1.0]]])
+    assert cone_margin(mdp, loss).value == 0.01
+    assert cone_margin(mdp, loss, ties=TieRule(absolute=0.1)).value == 1.0
+    assert detect(mdp, loss, loss, ties=TieRule(absolute=0.1)).margin.value == 1.0
+
+
+def test_probabilities_too_small_for_a_float_give_a_safe_zero():
+    """0 → 1 → 2, each time with probability 1e-200, and from 2 for sure to 3, a dead end."""
+    kernel = np.zeros((4, 2, 4))
+    kernel[[0, 1, 3], :, 0] = 1.0
+    kernel[[0, 1, 2], :, [1, 2, 3]] = [[1e-200], [1e-200], [1.0]]
+    mdp = MDP(kernel, 0, horizon=4)
+    for rare, reach in ((2, 0.0), (1, 1e-200)):
+        loss = np.zeros((4, 4, 2))
+        loss[3, rare, 1] = 1.0
+        for few in (0, 4096):
+            margin = cone_margin(mdp, loss, enumerate_up_to=few)
+            assert margin.value == pytest.approx(reach, rel=1e-9)
+            assert margin.advantage_gap == 1.0
+
+
+def test_the_whole_polytope_has_no_wall():
+    mdp = MDP(np.array([[0, 1], [1, 0]]), 0, horizon=3)
+    margin = cone_margin(mdp, np.ones((3, 2, 2)))
+    assert (margin.value, margin.kind, margin.where) == (np.inf, "exact", None)
+    assert margin.advantage_gap == np.inf
+
+
+def test_a_slice_tells_faces_apart():
+    rng = np.random.default_rng(5)
+    for seed in range(20):
+        problem, visits = instance(seed)
+        origin, right, up = rng.integers(-1, 2, size=(3, *problem.loss.shape)).astype(float)
+        xs, ys = np.array([-1.0, 0.0, 1.0, 2.0]), np.array([-1.0, 0.0, 0.5])
+        fan = fan_slice(problem.mdp, origin, right, up, xs, ys)
+        optima = {}
+        for (row, y), (column, x) in product(enumerate(ys), enumerate(xs)):
+            loss = origin + x * right + y * up
+            label = int(fan.labels[row, column])
+            support = (visits[suboptimality(visits, loss) == 0] > 0).any(axis=0)
+            assert np.array_equal(fan.faces[label].mask, support)
+            optima.setdefault(support.tobytes(), set()).add(label)
+        assert all(len(labels) == 1 for labels in optima.values())
+        assert len(optima) == len(fan.faces)
+    assert not fan.labels.flags.writeable
+
+
+def test_a_slice_through_zero_is_one_face():
+    mdp = MDP(np.array([[0, 1], [1, 0]]), 0, horizon=2)
+    zero = np.zeros((2, 2, 2))
+    fan = fan_slice(mdp, zero, zero, zero, [0, 1], [0, 1, 2])
+    assert fan.labels.shape == (3, 2)
+    assert fan.faces == (whole_polytope(mdp),)
+
+
+@pytest.mark.parametrize("floor", [-0.1, 1.5, float("nan")])
+def test_a_floor_is_a_probability(floor):
+    with pytest.raises(InputError, match=r"floor is .* probability"):
+        cone_margin(MDP(np.array([[0, 0]]), 0, horizon=1), np.zeros((1, 1, 2)), floor=floor)
+
+
+def test_bad_losses_and_grids_are_named():
+    mdp, loss = MDP(np.array([[0, 0]]), 0, horizon=1), np.zeros((1, 1, 2))
+    with pytest.raises(InputError, match="model has shape"):
+        value_error(mdp, loss, np.zeros((1, 2)))
+    with pytest.raises(InputError, match="along_y has shape"):
+        fan_slice(mdp, loss, loss, loss[0], [0], [0])
+    with pytest.raises(InputError, match="xs has shape"):
+        fan_slice(mdp, loss, loss, loss, [[0]], [0])
+    with pytest.raises(InputError, match=r"ys.* finite"):
+        fan_slice(mdp, loss, loss, loss, [0], [np.nan])
