@@ -1,0 +1,1 @@
+"""Prices in rational arithmetic, with certificates that anyone can check."""

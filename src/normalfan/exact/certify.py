@@ -1,0 +1,245 @@
+"""The price as an exact rational, with no tolerance anywhere.
+
+The price jumps where the previous loss has a tie, so in floating point the answer hangs on what
+counts as equal. For problems of up to some thousands of (h,s,a) the question can be avoided: read
+every number as a rational, and compare rationals.
+
+*Reading.* A float is a rational already, a whole number times a power of two, and by default it is
+taken at exactly that value. Then 0.1 + 0.2 is not 0.3, as in floating point. With
+`max_denominator=n` each probability and loss is first replaced by the nearest fraction with a
+denominator of at most n, so that 0.1 means 1/10 and 0.333… means 1/3: the ties that the author of
+the numbers had in mind. Integer losses are taken as they are, also beyond 2⁵³, where floats have
+gaps.
+
+*Normalising.* Binary probabilities rarely sum to exactly one: the sum of three floats 1/3 is short
+by 2⁻⁵⁴. Each row, and the start, is therefore **divided by its exact sum**. Equal probabilities
+stay equal (here they become 1/3 each), a row that sums to one is untouched, and a row that is off
+by δ has its entries moved by the relative amount δ: some 10⁻¹⁶ where floats were rounded, more
+where `max_denominator` is coarse. The certified price is that of the problem so read. Divided rows
+also make for long fractions, whose digits grow with H·S.
+
+*Solving.* One backward recursion, three times. For the previous loss it gives the optimal actions;
+following them from the start gives the old face. For the new loss it gives the optimal value V. For
+the new loss restricted to the old face it gives the value U of the best old-optimal policy. Then
+W = U − V, free of rounding, and the price is ρ·W₁. (`normalfan.exact.certificate` proves the same W
+through advantages instead.)
+
+    >>> from normalfan.problem.mdp import MDP
+    >>> one_choice = MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> tie, split = np.array([[[0.5, 0.5]]]), np.array([[[0.1, 0.3]]])
+    >>> certify(one_choice, tie, split).price          # both actions are kept: holding is free
+    Fraction(0, 1)
+    >>> certify(one_choice, -split, split, max_denominator=10).price
+    Fraction(1, 5)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from numbers import Integral
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError
+from normalfan.exact.certificate import Certificate
+from normalfan.exact.problem import ExactProblem, Kernel, Loss, Row
+from normalfan.problem.losses import as_loss
+from normalfan.problem.mdp import MDP
+
+Choices: TypeAlias = Sequence[Sequence[Sequence[int]]]  # [H][S] actions; none where never reached
+IntegerRow: TypeAlias = tuple[list[tuple[int, int]], int]  # (next state, weight), their sum
+
+
+def certify(mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | None = None) -> Certificate:
+    """Price the crossing from `previous_loss` to `loss` exactly, with a proof.
+
+    Floats are read at their exact binary value, or as the nearest fraction with a denominator of at
+    most `max_denominator`; integer losses are never rounded. Each row of probabilities and the
+    start are then divided by their exact sum, so the certificate speaks of a problem whose
+    probabilities may differ from the given ones: in their last bits, or by what a coarse
+    `max_denominator` rounded.
+
+    The certificate can be checked without this module: `check_certificate(certify(...))`.
+    """
+    problem = read_exactly(mdp, previous_loss, loss, max_denominator=max_denominator)
+    rows = [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
+    anything = [[range(problem.n_actions)] * problem.n_states] * problem.horizon
+    previous = _backup(rows, problem.previous_loss, anything)
+    new = _backup(rows, problem.loss, anything)
+    kept = _old_face(problem, previous.optimal)
+    held = _backup(rows, problem.loss, kept)
+    crossing = tuple(
+        tuple(u - v if actions else None for u, v, actions in zip(*layer, strict=True))
+        for layer in zip(held.values, new.values, kept, strict=True)
+    )
+    return Certificate(
+        problem=problem,
+        input_hash=problem.digest(),
+        previous_values=previous.values,
+        values=new.values,
+        mask=tuple(
+            tuple(tuple(a in actions for a in range(problem.n_actions)) for actions in layer)
+            for layer in kept
+        ),
+        crossing_values=crossing,
+        policy=tuple(tuple(best[0] if best else None for best in layer) for layer in held.optimal),
+        price=sum(
+            (p * w for p, w in zip(problem.initial, crossing[0], strict=True) if w is not None),
+            Fraction(0),
+        ),
+    )
+
+
+def speaks_of(cert: Certificate, mdp: MDP, previous_loss: Any, loss: Any) -> bool:
+    """Whether a certificate's problem is this one, read the way the certificate says it was read.
+
+    Together with `check_certificate` this makes a price from elsewhere trustworthy: one says that
+    the proof is right, the other that it proves something about *your* inputs.
+    """
+    limit = cert.problem.max_denominator
+    return read_exactly(mdp, previous_loss, loss, max_denominator=limit) == cert.problem
+
+
+def read_exactly(
+    mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | None = None
+) -> ExactProblem:
+    """The problem in rationals; the module's page says how numbers are read."""
+    read = _reader(max_denominator)
+    return ExactProblem(
+        horizon=mdp.horizon,
+        n_states=mdp.n_states,
+        n_actions=mdp.n_actions,
+        max_denominator=max_denominator,
+        initial=_read_distribution(mdp.initial, read, "initial"),
+        kernels=_read_kernels(mdp, read),
+        previous_loss=_read_loss(mdp, previous_loss, "previous_loss", read),
+        loss=_read_loss(mdp, loss, "loss", read),
+    )
+
+
+def _reader(max_denominator: int | None) -> Callable[[Any], Fraction]:
+    whole = type(max_denominator) is int  # not True, which Python counts among the integers
+    if max_denominator is not None and (not whole or max_denominator < 1):
+        raise InputError(
+            f"max_denominator is {max_denominator!r}, but must be a whole number of at least 1: "
+            f"pass one such as 1000, or None to read floats at their exact binary value."
+        )
+
+    @cache
+    def read(number: Any) -> Fraction:
+        if isinstance(number, Integral):
+            return Fraction(int(number))
+        exact = Fraction(float(number))
+        return exact if max_denominator is None else exact.limit_denominator(max_denominator)
+
+    return read
+
+
+def _read_loss(mdp: MDP, loss: Any, name: str, read: Callable[[Any], Fraction]) -> Loss:
+    as_loss(mdp, loss, name)
+    # As Python objects, whole numbers keep the digits that the float64 of as_loss rounds away.
+    entries = np.asarray(loss, dtype=object).tolist()
+    return tuple(tuple(tuple(map(read, actions)) for actions in layer) for layer in entries)
+
+
+def _read_kernels(mdp: MDP, read: Callable[[Any], Fraction]) -> tuple[Kernel, ...]:
+    kernels = tuple(_read_kernel(mdp, k, read) for k in range(mdp.transitions.n_kernels))
+    # One canonical form: a kernel that never changes is stored once, however it was passed.
+    return kernels[:1] if all(kernel == kernels[0] for kernel in kernels) else kernels
+
+
+def _read_kernel(mdp: MDP, step: int, read: Callable[[Any], Fraction]) -> Kernel:
+    matrix = mdp.transitions.csr(step)
+    kernel = []
+    for index in range(mdp.n_states * mdp.n_actions):
+        entries = slice(matrix.indptr[index], matrix.indptr[index + 1])
+        s, a = divmod(index, mdp.n_actions)
+        name = f"transitions of step {step} at state {s}, action {a}"
+        probabilities = _read_distribution(matrix.data[entries], read, name)
+        kernel.append(tuple(zip(matrix.indices[entries].tolist(), probabilities, strict=True)))
+    return tuple(kernel)
+
+
+def _read_distribution(
+    probabilities: npt.NDArray[np.float64], read: Callable[[Any], Fraction], name: str
+) -> tuple[Fraction, ...]:
+    floats = probabilities.tolist()
+    fractions = [read(p) for p in floats]
+    for given, fraction in zip(floats, fractions, strict=True):
+        if given > 0 and fraction == 0:
+            raise InputError(
+                f"{name} holds the probability {given:g}, which max_denominator rounds to zero, "
+                f"but a possible move must stay possible: pass at least 1/{given:g}, or None."
+            )
+    total = sum(fractions)
+    return tuple(p / total for p in fractions)
+
+
+@dataclass(frozen=True)
+class _Backup:
+    values: tuple[tuple[Fraction, ...], ...]  # [H][S]; meaningless where there was no choice
+    optimal: tuple[tuple[tuple[int, ...], ...], ...]  # [H][S] the minimising actions, in order
+
+
+def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices) -> _Backup:
+    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the actions a that `choices` allows.
+
+    The values of one layer share a long denominator D. Measured in units of 1/D they are integers,
+    and the candidates of the layer before are fractions with *short* denominators, which is what
+    makes adding and comparing them cheap.
+    """
+    in_units, unit = [0] * len(loss[0]), 1
+    values, optimal = [], []
+    for h in reversed(range(len(loss))):
+        kernel = rows[h % len(rows)]
+        least, best = [], []
+        for s, losses in enumerate(loss[h]):
+            candidates = {
+                a: losses[a] * unit + _mean(kernel[s * len(losses) + a], in_units) for a in choices[h][s]
+            }
+            least.append(min(candidates.values(), default=Fraction(0)))
+            best.append(tuple(a for a, value in candidates.items() if value == least[-1]))
+        in_units, unit = _refine(least, unit)
+        values.append(tuple(Fraction(number, unit) for number in in_units))
+        optimal.append(tuple(best))
+    return _Backup(tuple(reversed(values)), tuple(reversed(optimal)))
+
+
+def _integer_row(row: Row) -> IntegerRow:
+    total = math.lcm(*(p.denominator for _, p in row))
+    return [(state, p.numerator * (total // p.denominator)) for state, p in row], total
+
+
+def _mean(row: IntegerRow, in_units: Sequence[int]) -> Fraction:
+    weights, total = row
+    return Fraction(sum(weight * in_units[state] for state, weight in weights), total)
+
+
+def _refine(numbers: Sequence[Fraction], unit: int) -> tuple[list[int], int]:
+    """Make fractions of 1/unit whole by passing to a finer unit, the coarsest that will do."""
+    finer = math.lcm(*(number.denominator for number in numbers))
+    whole = [number.numerator * (finer // number.denominator) for number in numbers]
+    common = math.gcd(unit * finer, *whole)
+    return [number // common for number in whole], unit * finer // common
+
+
+def _old_face(problem: ExactProblem, optimal: Choices) -> list[list[Sequence[int]]]:
+    """Keep optimal actions only at states that kept actions reach from the start."""
+    reached = {s for s, p in enumerate(problem.initial) if p > 0}
+    kept: list[list[Sequence[int]]] = []
+    for h, layer in enumerate(optimal):
+        kept.append([actions if s in reached else () for s, actions in enumerate(layer)])
+        kernel = problem.kernels[h % len(problem.kernels)]
+        reached = {
+            state
+            for s, actions in enumerate(kept[-1])
+            for a in actions
+            for state, _ in kernel[s * problem.n_actions + a]
+        }
+    return kept
