@@ -1,0 +1,78 @@
+"""normalfan: the rewards moved; did it matter, and what exactly does keeping the old plan cost?
+
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> corridor = np.array([[0, 1], [0, 2], [1, 2]])            # three cells; actions: left, right
+    >>> mdp = nf.MDP(corridor, initial=1, horizon=2)
+    >>> losses = np.zeros((3, 2, 3, 2))
+    >>> losses[0, :, :, 0] = 1.0                                  # going left is dear,
+    >>> losses[1, :, :, 0] = 5.0                                  # dearer still: nothing changes,
+    >>> losses[2, :, :, 1] = 1.0                                  # until going right is dear
+    >>> motion = nf.price_stream(mdp, losses)
+    >>> motion.prices, motion.variation("l1")
+    (array([0., 0., 2.]), array([ 0., 24., 36.]))
+
+Importing the package loads NumPy and little else: SciPy, numba and polars come in when first needed.
+"""
+
+from __future__ import annotations
+
+from normalfan.errors import InputError
+from normalfan.exact.certificate import Certificate, check_certificate
+from normalfan.exact.certify import certify, speaks_of
+from normalfan.geometry.bellman import occupancy
+from normalfan.geometry.cone import (
+    ConeMargin,
+    Detection,
+    FanSlice,
+    cone_margin,
+    detect,
+    fan_slice,
+    objective_range,
+    value_error,
+)
+from normalfan.geometry.diameter import Diameter, diameter
+from normalfan.geometry.face import Face, optimal_face, whole_polytope
+from normalfan.geometry.ties import TieRule
+from normalfan.pricing.crossing import Crossing, price
+from normalfan.pricing.monitor import Monitor, Step
+from normalfan.pricing.motion import PricedMotion
+from normalfan.pricing.stream import price_stream
+from normalfan.problem.losses import ArrayLosses, FactoredLosses, IterableLosses, rewards
+from normalfan.problem.mdp import MDP
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MDP",
+    "ArrayLosses",
+    "Certificate",
+    "ConeMargin",
+    "Crossing",
+    "Detection",
+    "Diameter",
+    "Face",
+    "FactoredLosses",
+    "FanSlice",
+    "InputError",
+    "IterableLosses",
+    "Monitor",
+    "PricedMotion",
+    "Step",
+    "TieRule",
+    "certify",
+    "check_certificate",
+    "cone_margin",
+    "detect",
+    "diameter",
+    "fan_slice",
+    "objective_range",
+    "occupancy",
+    "optimal_face",
+    "price",
+    "price_stream",
+    "rewards",
+    "speaks_of",
+    "value_error",
+    "whole_polytope",
+]

@@ -1,0 +1,43 @@
+"""What the machine allows: the rate at which one core reads memory, and multiplies matrices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+
+def seconds(work: Callable[[], object], repetitions: int) -> float:
+    """The best of several runs: what disturbs a run only ever makes it slower."""
+    best = np.inf
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return float(best)
+
+
+def memory_rate() -> float:
+    """Bytes per second that one core reads from main memory, in order."""
+    return _summing_rate(2**28, 5)
+
+
+def cache_rate() -> float:
+    """Bytes per second that one core reads from the last cache (an array of 4 MiB), in order."""
+    return _summing_rate(2**22, 50)
+
+
+def _summing_rate(size: int, repetitions: int) -> float:
+    numbers = np.ones(size // 8)
+    return float(numbers.nbytes / seconds(numbers.sum, repetitions))
+
+
+def product_rate() -> float:
+    """Floating-point operations per second of NumPy's matrix product, on one thread."""
+    from threadpoolctl import threadpool_limits
+
+    size = 1200
+    matrix = np.ones((size, size))
+    with threadpool_limits(1):
+        return float(2 * size**3 / seconds(lambda: matrix @ matrix, 5))

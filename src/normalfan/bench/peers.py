@@ -1,0 +1,167 @@
+"""The same two backups a round, done by others.
+
+Each peer is a function from a workload to a `Peer`: a callable that prices some rounds, and how many. It
+answers None where it does not apply or is not installed. All of them run on one thread in float64.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from normalfan.bench.workloads import Workload
+from normalfan.pricing.stream import price_stream
+from normalfan.problem.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    run: Callable[[], Any]
+    rounds: int
+
+
+def ours(workload: Workload) -> Peer:
+    """Prices, values, crossings and face dimensions: `price_stream(…, detail="prices")`."""
+    return _ours(workload, detail="prices", threads=1)
+
+
+def ours_two_threads(workload: Workload) -> Peer:
+    return _ours(workload, detail="prices", threads=2)
+
+
+def ours_full(workload: Workload) -> Peer:
+    """Everything `price_stream` gives by default: attribution, margins, variation, near-ties."""
+    return _ours(workload, detail="full", threads=1)
+
+
+def _ours(workload: Workload, **options: Any) -> Peer:
+    def run() -> FloatArray:
+        return price_stream(workload.mdp, workload.losses, **options).prices
+
+    return Peer(run, len(workload.losses))
+
+
+def quantecon(workload: Workload) -> Peer | None:
+    """QuantEcon's `backward_induction`, once for the optimal and once for the restricted backup.
+
+    It takes one reward for all steps, so it is given the round's first one: the work is the same.
+    """
+    if not importlib.util.find_spec("quantecon"):
+        return None
+    from quantecon.markov.ddp import DiscreteDP, backward_induction
+
+    mdp = workload.mdp
+    states = np.repeat(np.arange(mdp.n_states), mdp.n_actions)
+    actions = np.tile(np.arange(mdp.n_actions), mdp.n_states)
+    kernel = mdp.transitions.csr(0)
+    is_dense = kernel.nnz * 4 > np.prod(kernel.shape) and mdp.n_states > 1
+    transitions = kernel.toarray() if is_dense else _as_matrix(kernel)
+    nearly_one = 1.0 - 1e-12  # a discount of exactly 1 is refused
+    problem = DiscreteDP(-workload.losses[0, 0].reshape(-1), transitions, nearly_one, states, actions)
+
+    def run() -> None:
+        for _ in range(2):
+            backward_induction(problem, mdp.horizon)
+
+    return Peer(run, 1)
+
+
+def numpy_batched(workload: Workload) -> Peer | None:
+    """All rounds of a chunk at once in NumPy, through `expect`."""
+    mdp, rounds = workload.mdp, {"dense": 64, "grid": 256, "sparse": 4, "arms": 20_000}
+    losses = workload.losses[: rounds[workload.name]]
+
+    def run() -> FloatArray:
+        # [rounds, S] as columns [S, rounds]: one product for all of them.
+        values = np.zeros((mdp.n_states, len(losses)))
+        held = np.zeros_like(values)
+        for h in range(mdp.horizon - 1, -1, -1):
+            q = np.moveaxis(losses[:, h], 0, -1) + mdp.transitions.expect(h, values)
+            values = q.min(axis=1)
+            advantages = q - values[:, None]
+            tied = advantages <= 1e-12
+            ahead = advantages + mdp.transitions.expect(h, held)
+            old = np.concatenate([np.ones_like(tied[..., :1]), tied[..., :-1]], axis=-1)
+            held = np.where(old, ahead, np.inf).min(axis=1)
+        prices: FloatArray = mdp.initial @ held
+        return prices
+
+    return Peer(run, len(losses))
+
+
+def numpy_arms(workload: Workload) -> Peer | None:
+    """The bandit written directly: rows of losses, no dynamics."""
+    if workload.name != "arms":
+        return None
+    losses = workload.losses.reshape(len(workload.losses), -1)[:20_000]
+
+    def run() -> FloatArray:
+        advantages = losses - losses.min(axis=1, keepdims=True)
+        tied = advantages <= 1e-12
+        prices: FloatArray = np.where(tied[:-1], advantages[1:], np.inf).min(axis=1)
+        return prices
+
+    return Peer(run, len(losses))
+
+
+def jaxdp_vmapped(workload: Workload) -> Peer | None:
+    """Jaxdp's transition operator, vmapped over rounds and compiled, on one thread."""
+    if workload.name != "dense" or not importlib.util.find_spec("jaxdp"):
+        return None
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+    import jax
+    import jax.numpy as jnp
+    import jaxdp.mdp
+    from jaxdp.operator import TransOp
+
+    jax.config.update("jax_enable_x64", True)
+    mdp = workload.mdp
+    kernel = mdp.transitions.csr(0).toarray().reshape(mdp.n_states, mdp.n_actions, -1)
+    problem = jaxdp.mdp.MDP(
+        transition=jnp.asarray(np.transpose(kernel, (1, 2, 0))),
+        reward=jnp.zeros((mdp.n_actions, mdp.n_states, mdp.n_states)),
+        initial=jnp.asarray(mdp.initial),
+        terminal=jnp.zeros(mdp.n_states),
+    )
+    expect = jax.vmap(lambda values: TransOp.sa(problem, values))  # [T, S] -> [T, A, S]
+    rounds = 128
+    losses = jnp.asarray(np.transpose(workload.losses[:rounds], (1, 0, 3, 2)))  # [H, T, A, S]
+
+    def sweep(losses: Any) -> Any:
+        def step(carry: Any, loss: Any) -> Any:
+            values, held = carry
+            q = loss + expect(values)
+            best = q.min(axis=1)
+            advantages = q - best[:, None]
+            tied = advantages <= 1e-12
+            old = jnp.concatenate([jnp.ones_like(tied[:1]), tied[:-1]])
+            ahead = jnp.where(old, advantages + expect(held), jnp.inf).min(axis=1)
+            return (best, ahead), None
+
+        start = jnp.zeros((rounds, mdp.n_states))
+        (_, held), _ = jax.lax.scan(step, (start, start), losses[::-1])
+        return held @ problem.initial
+
+    compiled = jax.jit(sweep)
+    return Peer(lambda: compiled(losses).block_until_ready(), rounds)
+
+
+def highs(workload: Workload) -> Peer | None:
+    """The definition itself: two linear programs over the polytope, by HiGHS."""
+    if workload.name not in ("grid", "arms"):
+        return None
+    from normalfan.bench.linear_program import definitional_price
+
+    mdp, losses = workload.mdp, workload.losses
+    return Peer(lambda: definitional_price(mdp, losses[0], losses[1]), 1)
+
+
+def _as_matrix(kernel: Any) -> Any:
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix(kernel)

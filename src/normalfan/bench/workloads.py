@@ -1,0 +1,60 @@
+"""The four problems that the benchmark prices: one for each kind of transitions, and a bandit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from normalfan.environments.gridworld import gridworld
+from normalfan.problem.arrays import FloatArray
+from normalfan.problem.mdp import MDP
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    name: str
+    description: str
+    mdp: MDP
+    losses: FloatArray  # [T, H, S, A], larger than the caches
+
+
+def dense(rng: np.random.Generator) -> Workload:
+    kernel = rng.dirichlet(np.ones(200), size=(200, 8))
+    return _workload("dense", "S=200, A=8, H=30", MDP(kernel, 0, horizon=30), 256, rng)
+
+
+def grid(rng: np.random.Generator) -> Workload:
+    return _workload("grid", "15×15, A=5, H=30, corner start", gridworld(15, 30), 2048, rng)
+
+
+def sparse(rng: np.random.Generator) -> Workload:
+    from scipy.sparse import csr_array
+
+    n_states, n_actions, successors = 20_000, 5, 5
+    n_rows = n_states * n_actions
+    weights = rng.dirichlet(np.ones(successors), size=n_rows).reshape(-1)
+    columns = rng.integers(0, n_states, size=n_rows * successors)
+    starts = np.arange(0, n_rows * successors + 1, successors)
+    kernel = csr_array((weights, columns, starts), shape=(n_rows, n_states))
+    every_state = np.full(n_states, 1.0 / n_states)
+    mdp = MDP(kernel, every_state, horizon=30)
+    return _workload("sparse", "S=20,000, A=5, 5 random successors, H=30", mdp, 32, rng)
+
+
+def arms(rng: np.random.Generator) -> Workload:
+    bandit = MDP(np.zeros((1, 128), dtype=int), 0, horizon=1)
+    return _workload("arms", "one state, K=128", bandit, 200_000, rng)
+
+
+WORKLOADS: dict[str, Callable[[np.random.Generator], Workload]] = {
+    "dense": dense,
+    "grid": grid,
+    "sparse": sparse,
+    "arms": arms,
+}
+
+
+def _workload(name: str, description: str, mdp: MDP, rounds: int, rng: np.random.Generator) -> Workload:
+    return Workload(name, description, mdp, rng.random((rounds, *mdp.shape)))

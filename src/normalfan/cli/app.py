@@ -1,0 +1,45 @@
+"""`normalfan`, the command. A bad input ends it with one sentence on standard error and exit code 2."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from normalfan import InputError, __version__
+from normalfan.cli.bench import bench
+from normalfan.cli.demo import demo
+
+BAD_INPUT = 2
+
+app = typer.Typer(
+    help="The rewards moved: did it matter, and what exactly does keeping the old plan cost?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(bench)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"normalfan {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    try:
+        app()
+    except InputError as error:
+        typer.echo(f"normalfan: {error}", err=True)
+        sys.exit(BAD_INPUT)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not complain about it at exit.
+        sys.stderr.close()
+        sys.exit(0)

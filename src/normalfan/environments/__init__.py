@@ -1,0 +1,1 @@
+"""Ready-made problems and loss streams."""

@@ -1,0 +1,156 @@
+"""A stream watched one loss at a time.
+
+`Monitor.update` prices the coming round by the same compiled sweep as `price_stream`, on a block of two
+rounds, the last one and the new one: the numbers are the same to the bit, because a round's arithmetic
+does not depend on its neighbours in the block.
+
+A snapshot holds the last loss, the counters, the tie rule and the problem, written by atomic rename: a
+reader finds the old snapshot or the new one, never half of one.
+
+    >>> from normalfan.problem.mdp import MDP
+    >>> monitor = Monitor(MDP(np.array([[0, 0]]), initial=0, horizon=1))
+    >>> monitor.update([[[0.0, 1.0]]]).price, monitor.update([[[2.0, 1.5]]]).price
+    (0.0, 0.5)
+    >>> monitor.rounds, monitor.total
+    (2, 0.5)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError
+from normalfan.files import written_atomically
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.stream import BlockPricer
+from normalfan.problem.arrays import FloatArray
+from normalfan.problem.losses import as_loss
+from normalfan.problem.mdp import MDP
+from normalfan.problem.storage import mdp_from_arrays, mdp_to_arrays
+
+SNAPSHOT_SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One priced round."""
+
+    round: int
+    price: float
+    value: float
+    crossed: bool
+    dimension: int
+    variation_l1: float
+    variation_l2: float
+    variation_linf: float
+    margin: float
+    margin_exact: bool
+    advantage_gap: float
+    ambiguous: bool
+    price_lowest: float
+    price_highest: float
+    decided_exactly: bool
+    by_step: tuple[float, ...]  # [H]
+
+
+class Monitor:
+    """Prices a stream as it arrives; can be saved and resumed at any round."""
+
+    def __init__(self, mdp: MDP, ties: TieRule = DEFAULT_TIES, *, exact_when_ambiguous: bool = False) -> None:
+        self.mdp = mdp
+        self.rounds = 0
+        self._sum = Fraction(0)  # exact, so that the total is that of the batch to the last bit
+        self._previous: FloatArray | None = None
+        self._pricer = BlockPricer(mdp, ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
+
+    @property
+    def total(self) -> float:
+        """The prices of all rounds so far, added up."""
+        return float(self._sum)
+
+    def update(self, loss: Any) -> Step:
+        """Price the next round. A loss that is refused leaves the monitor as it was."""
+        fresh = as_loss(self.mdp, loss, name=f"loss of round {self.rounds}")
+        known = [] if self._previous is None else [self._previous]
+        motion = self._pricer(self.rounds - len(known), len(known), np.stack([*known, fresh]))
+        numbers = {name: column[-1].item() for name, column in motion.columns().items()}
+        step = Step(self.rounds, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
+        self._previous = np.array(fresh)
+        self.rounds += 1
+        self._sum += Fraction(step.price)
+        return step
+
+    def save(self, path: str | Path, *, with_problem: bool = True) -> None:
+        """Write a snapshot. Without the problem it is small, and `load` must be given the problem."""
+        ties = self._pricer.ties
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "snapshot_schema": np.array(SNAPSHOT_SCHEMA),
+            "fingerprint": np.array(self.mdp.fingerprint),
+            "rounds": np.array(self.rounds),
+            "sum": np.array(str(self._sum)),
+            "ties": np.array([ties.absolute, ties.relative, ties.band]),
+            "exact_when_ambiguous": np.array(self._pricer.exact_when_ambiguous),
+        }
+        if self._previous is not None:
+            arrays["previous"] = self._previous
+        if with_problem:
+            arrays |= {f"problem_{name}": a for name, a in mdp_to_arrays(self.mdp).items()}
+        with written_atomically(path) as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, mdp: MDP | None = None) -> Monitor:
+        """Resume from a snapshot; one that was taken of another problem than `mdp` is refused."""
+        arrays = _read_snapshot(path)
+        if mdp is None:
+            mdp = _stored_problem(path, arrays)
+        if str(arrays["fingerprint"]) != mdp.fingerprint:
+            raise InputError(
+                f"{path} is a snapshot of another problem (its fingerprint begins "
+                f"{str(arrays['fingerprint'])[:12]}, not {mdp.fingerprint[:12]}), but a monitor resumes "
+                f"only its own: pass the problem it was taken of, or start a new monitor."
+            )
+        absolute, relative, band = arrays["ties"].tolist()
+        exactly = bool(arrays["exact_when_ambiguous"])
+        monitor = cls(mdp, TieRule(absolute, relative, band), exact_when_ambiguous=exactly)
+        monitor.rounds = int(arrays["rounds"])
+        monitor._sum = Fraction(str(arrays["sum"]))
+        if "previous" in arrays:
+            monitor._previous = as_loss(mdp, arrays["previous"], name=f"the last loss in {path}")
+        return monitor
+
+
+def _read_snapshot(path: str | Path) -> Mapping[str, npt.NDArray[Any]]:
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = dict(stored)
+    except (BadZipFile, EOFError, OSError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} cannot be read as a snapshot ({error}), but must be a file written by "
+            f"Monitor.save: check the path, or start a new monitor."
+        ) from error
+    if int(arrays.get("snapshot_schema", np.array(0))) != SNAPSHOT_SCHEMA:
+        raise InputError(
+            f"{path} is not a snapshot of schema {SNAPSHOT_SCHEMA}, but this version reads no other: "
+            f"load it with the version of normalfan that wrote it, or start a new monitor."
+        )
+    return arrays
+
+
+def _stored_problem(path: str | Path, arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
+    prefix = "problem_"
+    problem = {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+    if not problem:
+        raise InputError(
+            f"{path} was saved without its problem, but a monitor needs one: "
+            f"pass it, as in Monitor.load(path, mdp)."
+        )
+    return mdp_from_arrays(problem)

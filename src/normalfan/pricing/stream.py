@@ -1,0 +1,205 @@
+"""A whole stream, priced in blocks.
+
+Rounds are independent once their faces are known, and a block begins with the last round of the block
+before it, so each block is priced on its own: O(block) memory whatever the length of the stream, and
+threads share the blocks out. The heavy arithmetic is one fused compiled sweep per block (see `sweeps`);
+what is rare (near-ties) is looked at again, round by round, in the readable form.
+
+    >>> from normalfan.problem.mdp import MDP
+    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> losses = np.array([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]]).reshape(3, 1, 1, 2)
+    >>> price_stream(arms, losses).prices            # far but free, then near but priced
+    array([0. , 0. , 0.5])
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from normalfan.errors import InputError
+from normalfan.exact.certify import certify
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.crossing import ambiguity
+from normalfan.pricing.motion import Details, PricedMotion
+from normalfan.pricing.sweeps import loss_variations, sweep_for
+from normalfan.problem.arrays import FloatArray, check_finite, read_only
+from normalfan.problem.losses import as_stream
+from normalfan.problem.mdp import MDP
+from normalfan.progress import progress_bar
+
+if TYPE_CHECKING:
+    from normalfan._kernels.buffers import Swept
+
+Detail = Literal["full", "prices"]
+
+BLOCK_BYTES = 2**25
+MOST_BLOCK_BYTES = 2**29
+"""A block of losses has about the first size; only single large rounds go beyond the second."""
+
+
+def price_stream(
+    mdp: MDP,
+    losses: Any,
+    ties: TieRule = DEFAULT_TIES,
+    progress: bool = False,
+    *,
+    detail: Detail = "full",
+    exact_when_ambiguous: bool = False,
+    threads: int = 1,
+) -> PricedMotion:
+    """Price every round of a stream against the optimal face of the round before it.
+
+    `losses`: [T, H, S, A], a loss stream (`normalfan.problem.losses`), or an iterable of rounds [H, S, A].
+    `detail`: "full", or "prices" for prices, values, crossings and face dimensions only: then losses
+    at states that no policy reaches are not read at all.
+    `exact_when_ambiguous`: decide rounds that hang on a near-tie in rational arithmetic (slow).
+    """
+    if detail not in ("full", "prices"):
+        raise InputError(f'detail is {detail!r}, but must be "full" or "prices": choose one of them.')
+    if threads < 1:
+        raise InputError(f"threads is {threads}, but must be at least 1: leave it out for one thread.")
+    stream = as_stream(losses)
+    pricer = BlockPricer(mdp, ties, full=detail == "full", exact_when_ambiguous=exact_when_ambiguous)
+    blocks = _numbered(stream.blocks(mdp.shape, block_rounds(mdp)))
+    parts = []
+    with progress_bar("pricing", stream.n_rounds, progress) as advance:
+        for part in _in_order(pricer, blocks, threads):
+            parts.append(part)
+            advance(len(part.prices))
+    if not parts:
+        raise InputError("losses hold no round, but a stream needs at least one: check the source.")
+    return _join(parts)
+
+
+def block_rounds(mdp: MDP) -> int:
+    """How many new rounds make a block.
+
+    Sweeps advance 56 (dense) or 8 rounds at a time, and a block shares one round with the last:
+    one less than a multiple of these keeps them full.
+    """
+    round_bytes = 8 * math.prod(mdp.shape)
+    for multiple in (56, 8):
+        blocks = max(1, BLOCK_BYTES // (multiple * round_bytes))
+        if blocks * multiple * round_bytes <= MOST_BLOCK_BYTES:
+            return blocks * multiple - 1
+    return 1
+
+
+class BlockPricer:
+    """Prices one block of rounds."""
+
+    def __init__(self, mdp: MDP, ties: TieRule, *, full: bool, exact_when_ambiguous: bool) -> None:
+        self.mdp = mdp
+        self.ties = ties
+        self.full = full
+        self.exact_when_ambiguous = exact_when_ambiguous
+        self.sweep = sweep_for(mdp, ties, full=full)
+
+    def __call__(self, first_round: int, shared: int, losses: FloatArray) -> PricedMotion:
+        """Price a block that begins with round `first_round`.
+
+        Its first `shared` rounds (one, unless the block opens the stream) belong to the block before:
+        they say where the motion starts and are not reported again.
+        """
+        swept = self.sweep(losses)
+        if self.full:
+            moved, all_finite = loss_variations(losses)
+        else:
+            all_finite = bool(swept.finite.all())
+        if not all_finite:
+            check_finite("losses", losses, offset=(first_round,))
+        _check_overflow(swept.values, first_round)
+        details = self._details(losses, swept, moved) if self.full else None
+        motion = PricedMotion(swept.prices, swept.values, swept.crossed, swept.dimensions, details)
+        return _map_arrays(lambda rounds: rounds[shared:], motion)
+
+    def _details(self, losses: FloatArray, swept: Swept, moved: FloatArray) -> Details:
+        """The full columns; where a near-tie is decided exactly, `swept.prices` is set to that."""
+        lowest, highest = swept.prices.copy(), swept.prices.copy()
+        ambiguous = np.zeros(len(losses), dtype=bool)
+        exactly = np.zeros(len(losses), dtype=bool)
+        for t in np.flatnonzero(swept.near | np.append(False, swept.near[:-1])).tolist():
+            previous = losses[max(t - 1, 0)]  # the very first round is compared with itself: free
+            reading = ambiguity(self.mdp, previous, losses[t], self.ties)
+            ambiguous[t] = reading.ambiguous
+            if reading.ambiguous:
+                lowest[t], highest[t] = reading.lowest_price, reading.highest_price
+                if self.exact_when_ambiguous:
+                    swept.prices[t] = float(certify(self.mdp, previous, losses[t]).price)
+                    exactly[t] = True
+        return Details(
+            by_step=swept.by_step,
+            variations=moved,
+            margins=swept.margins,
+            margin_exact=swept.margin_exact,
+            advantage_gaps=swept.advantage_gaps,
+            ambiguous=ambiguous,
+            lowest_prices=lowest,
+            highest_prices=highest,
+            decided_exactly=exactly,
+        )
+
+
+def _check_overflow(values: FloatArray, first_round: int) -> None:
+    overflowed = ~np.isfinite(values)
+    if overflowed.any():
+        raise InputError(
+            f"losses of round {first_round + int(overflowed.argmax())} add up beyond the range of "
+            f"float64, but their sum over a horizon must be finite: rescale the losses."
+        )
+
+
+def _numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:
+    """Each block with the number of its first round and of the rounds it shares with the last."""
+    done = 0
+    for block in blocks:
+        shared = min(done, 1)
+        yield done - shared, shared, block
+        done += len(block) - shared
+
+
+def _in_order(
+    work: Callable[[int, int, FloatArray], PricedMotion],
+    blocks: Iterable[tuple[int, int, FloatArray]],
+    threads: int,
+) -> Iterator[PricedMotion]:
+    """Apply `work` to blocks by `threads` threads, reading no further ahead than they need."""
+    if threads == 1:
+        yield from (work(*block) for block in blocks)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[PricedMotion]] = deque()
+        for block in blocks:
+            pending.append(pool.submit(work, *block))
+            if len(pending) > threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+def _join(parts: list[PricedMotion]) -> PricedMotion:
+    return _map_arrays(lambda *columns: read_only(np.concatenate(columns)), *parts)
+
+
+Record = TypeVar("Record", PricedMotion, Details)
+
+
+def _map_arrays(function: Callable[..., Any], *records: Record) -> Record:
+    """Apply `function` to each field's arrays, down into the details."""
+    mapped: dict[str, Any] = {}
+    for field in fields(records[0]):
+        columns = [getattr(record, field.name) for record in records]
+        if columns[0] is None:
+            mapped[field.name] = None
+        elif isinstance(columns[0], Details):
+            mapped[field.name] = _map_arrays(function, *columns)
+        else:
+            mapped[field.name] = function(*columns)
+    return type(records[0])(**mapped)

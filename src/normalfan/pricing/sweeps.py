@@ -1,0 +1,101 @@
+"""From a problem to the compiled sweep that prices its rounds.
+
+The only place that asks which representation the transitions have. Every sweep takes a block of losses
+[B, H, S, A] with any strides and gives the same columns; its first round has no round before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from normalfan.geometry.ties import TieRule
+from normalfan.problem.arrays import FloatArray
+from normalfan.problem.mdp import MDP
+from normalfan.problem.transitions import Dense, Deterministic, Sparse
+
+if TYPE_CHECKING:
+    from normalfan._kernels.buffers import States, Swept
+    from normalfan._kernels.successors import Tables
+
+Sweep: TypeAlias = "Callable[[FloatArray], Swept]"
+Kernel: TypeAlias = "Callable[[FloatArray, tuple[float, float, float], bool], Swept]"
+
+
+def sweep_for(mdp: MDP, ties: TieRule, *, full: bool) -> Sweep:
+    """The sweep of a problem, with its tables laid out once for all blocks."""
+    kernel = _kernel_of(mdp.transitions, mdp)
+    rule = (ties.absolute, ties.relative, ties.band)
+
+    def sweep(losses: FloatArray) -> Swept:
+        swept = kernel(losses, rule, full)
+        swept.crossed[0] = False  # nothing came before
+        return swept
+
+    return sweep
+
+
+def loss_variations(losses: FloatArray) -> tuple[FloatArray, bool]:
+    """‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞, [B, 3], and whether every loss is finite."""
+    from normalfan._kernels.variation import variations
+
+    return variations(losses)
+
+
+@singledispatch
+def _kernel_of(transitions: object, mdp: MDP) -> Kernel:  # noqa: ARG001
+    raise TypeError(f"no sweep is known for transitions of type {type(transitions).__name__}")
+
+
+@_kernel_of.register(Dense)
+def _(transitions: Dense, mdp: MDP) -> Kernel:
+    from normalfan._kernels import dense
+
+    rows = transitions.kernels.reshape(len(transitions.kernels), -1, mdp.n_states)
+    states = _reachable_states(mdp)
+    return lambda losses, rule, full: dense.sweep(
+        losses, rows, states, mdp.reachable, mdp.initial, rule, mdp.is_certain, full
+    )
+
+
+@_kernel_of.register(Deterministic)
+def _(transitions: Deterministic, mdp: MDP) -> Kernel:
+    from normalfan._kernels.successors import Tables
+
+    return _successor_sweep(Tables(transitions.nexts), mdp)
+
+
+@_kernel_of.register(Sparse)
+def _(transitions: Sparse, mdp: MDP) -> Kernel:
+    from normalfan._kernels.successors import Tables
+
+    kernels = transitions.kernels
+    starts = np.cumsum([0] + [kernel.nnz for kernel in kernels[:-1]])
+    tables = Tables(
+        indices=np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32),
+        indptr=np.stack([kernel.indptr + s for kernel, s in zip(kernels, starts, strict=True)]),
+        weights=np.concatenate([kernel.data for kernel in kernels]),
+    )
+    return _successor_sweep(tables, mdp)
+
+
+def _successor_sweep(tables: Tables, mdp: MDP) -> Kernel:
+    from normalfan._kernels import successors
+
+    states = _reachable_states(mdp)
+    return lambda losses, rule, full: successors.sweep(
+        losses, tables, states, mdp.initial, rule, mdp.is_certain, full
+    )
+
+
+def _reachable_states(mdp: MDP) -> States:
+    from normalfan._kernels.buffers import States
+
+    counts = mdp.reachable.sum(axis=1)
+    return States(
+        ptr=np.append(0, np.cumsum(counts)).astype(np.int64),
+        idx=np.nonzero(mdp.reachable)[1].astype(np.int32),
+    )
