@@ -130,7 +130,9 @@ class BlockPricer:
             reading = ambiguity(self.mdp, previous, losses[t], self.ties)
             ambiguous[t] = reading.ambiguous
             if reading.ambiguous:
-                lowest[t], highest[t] = reading.lowest_price, reading.highest_price
+                # The readings may round the last digit differently from the sweep.
+                lowest[t] = min(reading.lowest_price, lowest[t])
+                highest[t] = max(reading.highest_price, highest[t])
                 if self.exact_when_ambiguous:
                     swept.prices[t] = float(certify(self.mdp, previous, losses[t]).price)
                     exactly[t] = True
