@@ -24,14 +24,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from normalfan._kernels.buffers import States, Swept, aligned_zeros, allocate, frozen, swept
+from normalfan._kernels.compiling import inner, kernel
 from normalfan._kernels.lanes import (
     absolute,
     at_most,
-    bits_at_most,
+    bits_of,
     broadcast,
     fma,
     gather,
@@ -52,8 +52,6 @@ ROWS = 6  # 6 rows by 8 lanes keep twelve of sixteen vector registers busy with 
 PANEL_ROWS = 24
 BLOCK = 56  # whole groups of lanes, and one bit to spare in a signed word
 
-_jit = numba.njit(nogil=True, error_model="numpy")
-
 
 class Block(NamedTuple):
     """Work space of one block of rounds."""
@@ -71,12 +69,12 @@ class Block(NamedTuple):
     paid: np.ndarray  # float64 [BLOCK] that action's advantage
 
 
-@_jit
+@inner
 def _no_lanes():
     return lanes_of(np.uint16(0))
 
 
-@_jit
+@inner
 def _multiply(rows, first, count, values, groups, q):
     """q[r, t] = sum_k rows[first + r, k] * values[t, k] for ``count`` rows and all groups."""
     zero = _no_lanes()
@@ -105,7 +103,7 @@ def _multiply(rows, first, count, values, groups, q):
             store(q, r5 * BLOCK + t, x5)
 
 
-@_jit
+@inner
 def _settle(address, strides, rounds, actions, states, s, row, rule, block, q, word, words, walk):
     """Turn expected values into values, advantages and tie bits: one state, all rounds.
 
@@ -140,18 +138,18 @@ def _settle(address, strides, rounds, actions, states, s, row, rule, block, q, w
             place = (row + a) * BLOCK + t
             d = load(q, place, zero) - v
             tied = at_most(d, tolerance)
-            words[word + a] |= bits_at_most(d, tolerance) << (t + 1)
+            words[word + a] |= bits_of(tied) << (t + 1)
             doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
             store(q, place, select(tied, zero, d))
             if walk is not None:
                 least = minimum(select(tied, infinite, d), least)
-        unsure = ~bits_at_most(doubtful * broadcast(band, zero), tolerance)
+        unsure = ~bits_of(at_most(doubtful * broadcast(band, zero), tolerance))
         block.near[t // LANES] |= unsure
         if walk is not None:
             store(walk.gap, (word // actions) * BLOCK + t, least)
 
 
-@_jit
+@inner
 def _improve(block, t, a, advantage, onward):
     """Hold round t by action a if that is cheaper than the actions before it."""
     cost = advantage + onward
@@ -159,7 +157,7 @@ def _improve(block, t, a, advantage, onward):
         block.best[t], block.choice[t], block.paid[t] = cost, a, advantage
 
 
-@_jit
+@inner
 def _hold(row, a, rounds, advantages, block):
     """Offer action a, with successor probabilities ``row``, to the set of rounds that kept it."""
     zero = _no_lanes()
@@ -196,7 +194,7 @@ def _hold(row, a, rounds, advantages, block):
         _improve(block, t3, a, advantages[t3], w3)
 
 
-@_jit
+@inner
 def _back_step(address, strides, rounds, h, shape, listed, rows, rule, block, q, words, walk):
     """One step of the recursion for one block of rounds."""
     _, states, actions = shape
@@ -228,7 +226,7 @@ def _back_step(address, strides, rounds, h, shape, listed, rows, rule, block, q,
     block.scale[:] += block.largest
 
 
-@_jit
+@inner
 def _mean_at_start(block, states, rounds, initial, value, price):
     """rho.V and rho.W of every round, states in ascending order."""
     value[:] = 0.0
@@ -241,7 +239,7 @@ def _mean_at_start(block, states, rounds, initial, value, price):
                 price[t] += initial[s] * block.held[t * states + s]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sweep_kernel(
     address, strides, rounds, shape, rows, listed, ptr, idx, initial, rule, words, block, q, reach,
     out, walk, certain, detail,
@@ -283,7 +281,7 @@ def sweep_kernel(
             )  # fmt: skip
 
 
-@_jit
+@inner
 def _turn(block):
     """The step at hand becomes the step ahead."""
     return Block(

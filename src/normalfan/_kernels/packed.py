@@ -22,16 +22,15 @@ adding a word is a ripple of ands and xors that stops after two planes on averag
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from normalfan._kernels.compiling import inner
 
 #: Planes of the bit-sliced counters; a count below 2**40 always fits.
 PLANES = 40
 
-_jit = numba.njit(nogil=True, error_model="numpy")
 
-
-@_jit
+@inner
 def count_lanes(planes, word):
     """Add one to the counter of every lane whose bit is set."""
     p = 0
@@ -42,7 +41,7 @@ def count_lanes(planes, word):
         p += 1
 
 
-@_jit
+@inner
 def _reach_dense_row(ahead, kept, row, rows):
     states = len(ahead)
     everywhere = np.int64(-1)
@@ -53,7 +52,7 @@ def _reach_dense_row(ahead, kept, row, rows):
     return everywhere
 
 
-@_jit
+@inner
 def _reach_row(ahead, kept, row, indptr, indices, rows, everywhere):
     """Reach the successors of one (s, a) in the rounds ``kept``.
 
@@ -71,7 +70,7 @@ def _reach_row(ahead, kept, row, indptr, indices, rows, everywhere):
     return everywhere
 
 
-@_jit
+@inner
 def keep_faces(words, reach, planes, ptr, idx, initial, shape, per_step, indptr, indices, rows, every):
     """One forward pass; returns (lanes that crossed, lanes with a choice somewhere).
 
@@ -112,7 +111,7 @@ def keep_faces(words, reach, planes, ptr, idx, initial, shape, per_step, indptr,
     return changed, choices
 
 
-@_jit
+@inner
 def face_facts(first, count, changed, choices, planes, crossed, vertex, dimension):
     """Unpack the facts of ``count`` lanes into the rounds from ``first``."""
     for i in range(count):

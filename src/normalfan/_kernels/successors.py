@@ -31,34 +31,38 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from normalfan._kernels.buffers import States, Swept, aligned_zeros, allocate, frozen, swept
+from normalfan._kernels.compiling import inner, kernel
 from normalfan._kernels.lanes import (
     absolute,
+    any_bit,
     at_most,
-    bits_at_most,
+    bits_of,
     broadcast,
+    columns,
     fma,
     gather,
+    item,
     lane_count,
     lanes_of,
     load,
     mask_of,
     maximum,
     minimum,
+    overlay,
+    push_bits,
+    put,
     select,
     store,
-    transpose_rows,
 )
 from normalfan._kernels.packed import PLANES, face_facts, keep_faces
 from normalfan._kernels.walks import walk_block
 
-WORD = np.uint16
-LANES = 8  # half the bits of a word: one is needed for the round before the block
-
-_jit = numba.njit(nogil=True, error_model="numpy")
+#: Words of tied sets, by kind of table: half their bits are lanes.
+DETERMINISTIC_WORD = np.uint32
+SPARSE_WORD = np.uint16
 
 
 class Tables(NamedTuple):
@@ -69,115 +73,169 @@ class Tables(NamedTuple):
     weights: np.ndarray | None = None  # float64 [nnz], all positive
 
 
-@_jit
-def _expect(values, at, row, indptr, indices, weights, zero):
-    """E[v(s') | row] of the lanes stored at offset ``at`` of each state."""
-    width = 2 * lane_count(zero)
-    if weights is None:
-        return load(values, at + indices[row] * width, zero)
-    total = zero
-    for p in range(indptr[row], indptr[row + 1]):
-        total = fma(broadcast(weights[p], zero), load(values, at + indices[p] * width, zero), total)
-    return total
-
-
-@_jit
-def read_losses(address, lane_stride, action_stride, last, actions, scratch, zero):
-    """Copy the losses of one state to scratch, one row of lanes an action."""
+@inner
+def read_losses(place, strides, last, actions, scratch, zero):
+    """The losses of one state to scratch, a row of lanes for each action."""
     count = lane_count(zero)
     a = 0
-    if action_stride == 8 and last == count - 1:
+    if strides[3] == 8 and last == count - 1:
         while a + 4 <= actions:
-            transpose_rows(address + a * 8, lane_stride, scratch, a * count, zero)
+            l0, l1, l2, l3 = columns(place + a * 8, strides[0], zero)
+            store(scratch, a * count, l0)
+            store(scratch, (a + 1) * count, l1)
+            store(scratch, (a + 2) * count, l2)
+            store(scratch, (a + 3) * count, l3)
             a += 4
     while a < actions:
-        losses = gather(address + a * action_stride, lane_stride, last, zero)
-        store(scratch, a * count, losses)
+        store(scratch, a * count, gather(place + a * strides[3], strides[0], last, zero))
         a += 1
 
 
-@_jit
+@inner
+def _look_ahead(row, ahead, actions, indptr, indices, weights, values, scratch, zero):
+    """Turn the losses of one state into Q; returns V and the sum of all Q.
+
+    A sparse table has its E[W'] gathered on the way, behind the Q in scratch: the two lie
+    side by side in memory. The sum is there to notice a loss that is not finite.
+    """
+    count = lane_count(zero)
+    v = broadcast(np.inf, zero)
+    everything = zero
+    for a in range(actions):
+        if weights is None:
+            onward = load(values, ahead + item(indices, row + a) * 2 * count, zero)
+        else:
+            onward, held = zero, zero
+            for p in range(item(indptr, row + a), item(indptr, row + a + 1)):
+                weight = broadcast(item(weights, p), zero)
+                at = ahead + item(indices, p) * 2 * count
+                onward = fma(weight, load(values, at, zero), onward)
+                held = fma(weight, load(values, at + count, zero), held)
+            store(scratch, (actions + a) * count, held)
+        q = load(scratch, a * count, zero) + onward
+        store(scratch, a * count, q)
+        v = minimum(q, v)
+        everything = everything + q
+    return v, everything
+
+
+@inner
+def _held(row, a, ahead, actions, indices, weights, values, scratch, zero):
+    """E[W'] of one action."""
+    count = lane_count(zero)
+    if weights is None:
+        return load(values, ahead + item(indices, row + a) * 2 * count + count, zero)
+    return load(scratch, (actions + a) * count, zero)
+
+
+@inner
+def _settle_plainly(word, row, ahead, actions, upper, v, indices, weights, words, values, scratch, zero):
+    """Tied sets and W of one state where every advantage is zero or clear of the rule.
+
+    Returns (W, whether some lane has two close actions).
+    """
+    count = lane_count(zero)
+    infinite = broadcast(np.inf, zero)
+    w = infinite
+    seen, again = np.int64(0), np.int64(0)
+    for a in range(actions):
+        d = load(scratch, a * count, zero) - v
+        now = push_bits(at_most(d, upper), np.int64(item(words, word + a)) >> count & 1)
+        put(words, word + a, now)
+        again |= seen & now
+        seen |= now
+        held = _held(row, a, ahead, actions, indices, weights, values, scratch, zero)
+        w = minimum(select(mask_of(now, zero), d + held, infinite), w)
+    return w, again > 1  # bit 0 belongs to the round before the block
+
+
+@inner
+def _is_doubtful(actions, upper, v, scratch, zero):
+    """Whether some close advantage is not exactly zero, so that the rule has to decide."""
+    count = lane_count(zero)
+    close_ones = lanes_of(np.uint8(0))
+    for a in range(actions):
+        d = load(scratch, a * count, zero) - v
+        close_ones = overlay(close_ones, select(at_most(d, upper), d, zero))
+    return any_bit(close_ones)
+
+
+@inner
+def _settle_by_rule(
+    word, row, ahead, actions, tolerance, band, v, indices, weights, words, values, scratch, walk,
+    place, zero,
+):  # fmt: skip
+    """Tied sets and W of one state by the full rule; returns (W, bits of the unambiguous lanes).
+
+    The words of the state are complete on entry but for their tied bits.
+    """
+    count = lane_count(zero)
+    infinite = broadcast(np.inf, zero)
+    upper = tolerance * broadcast(band, zero)
+    doubtful, w, choice, paid, least = zero, infinite, zero, zero, infinite
+    for a in range(actions):
+        d = load(scratch, a * count, zero) - v
+        tied = at_most(d, tolerance)
+        doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
+        now = push_bits(tied, np.int64(item(words, word + a)) & 1)
+        put(words, word + a, now)
+        advantage = select(tied, zero, d)
+        held = _held(row, a, ahead, actions, indices, weights, values, scratch, zero)
+        cost = select(mask_of(now, zero), advantage + held, infinite)
+        if walk is not None:
+            least = minimum(select(tied, infinite, d), least)
+            keep = at_most(w, cost)
+            choice = select(keep, choice, broadcast(float(a), zero))
+            paid = select(keep, paid, advantage)
+        w = minimum(cost, w)
+    if walk is not None:
+        store(walk.pick, place, choice)
+        store(walk.pay, place, paid)
+        store(walk.gap, place, least)
+    return w, bits_of(at_most(doubtful * broadcast(band, zero), tolerance))
+
+
+@inner
 def _back_step(
-    address,
-    strides,
-    last,
-    states,
-    base,
-    here,
-    ahead,
-    word_base,
-    actions,
-    indptr,
-    indices,
-    weights,
-    rule,
-    scale,
-    words,
-    values,
-    scratch,
-    walk,
-    zero,
-):
-    """One step of the recursion for one block; returns (max |V|, near bits, 0 or nan).
+    address, strides, last, idx, begin, end, base, here, ahead, word_base, actions, indptr, indices,
+    weights, rule, scale, words, values, scratch, walk,
+):  # fmt: skip
+    """One step of the recursion for one block; returns (max |V|, near bits, sum of all Q).
 
     ``base`` is the first row of the step's table, ``here`` and ``ahead`` are the offsets
     of the two layers in the value buffer, ``word_base`` the first word of the step.
     """
+    zero = lanes_of(words[0])
     count = lane_count(zero)
-    infinite = broadcast(np.inf, zero)
     slack, relative, band = rule
-    largest = zero
-    finite = zero
+    largest, everything = zero, zero
     near = np.int64(0)
-    for s in states:
-        row = base + s * actions
-        word = word_base + s * actions
-        read_losses(address + s * strides[2], strides[0], strides[3], last, actions, scratch, zero)
-        v = infinite
-        for a in range(actions):
-            losses = load(scratch, a * count, zero)
-            finite = fma(losses, zero, finite)
-            q = losses + _expect(values, ahead, row + a, indptr, indices, weights, zero)
-            store(scratch, a * count, q)
-            v = minimum(q, v)
+    for j in range(begin, end):
+        s = np.int64(item(idx, j))
+        row, word = base + s * actions, word_base + s * actions
+        read_losses(address + s * strides[2], strides, last, actions, scratch, zero)
+        v, sum_of_state = _look_ahead(row, ahead, actions, indptr, indices, weights, values, scratch, zero)
+        everything = everything + sum_of_state
         size = absolute(v)
         largest = maximum(size, largest)
-        tolerance = broadcast(slack, zero) + broadcast(relative, zero) * (size + scale)
+        tolerance = fma(broadcast(relative, zero), size + scale, broadcast(slack, zero))
         upper = tolerance * broadcast(band, zero)
-        doubtful = zero
-        w = infinite
-        choice = zero
-        paid = zero
-        least = infinite
-        for a in range(actions):
-            d = load(scratch, a * count, zero) - v
-            tied = at_most(d, tolerance)
-            doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
-            before = np.int64(words[word + a] >> count) & 1
-            now = bits_at_most(d, tolerance) << 1 | before
-            words[word + a] = now
-            advantage = select(tied, zero, d)
-            if walk is not None:
-                least = minimum(select(tied, infinite, d), least)
-            onward = _expect(values, ahead + count, row + a, indptr, indices, weights, zero)
-            cost = select(mask_of(now, zero), advantage + onward, infinite)
-            if walk is not None:
-                keep = at_most(w, cost)
-                choice = select(keep, choice, broadcast(float(a), zero))
-                paid = select(keep, paid, advantage)
-            w = minimum(cost, w)
-        near |= ~bits_at_most(doubtful, tolerance * broadcast(1.0 / band, zero))
+        w, close_calls = _settle_plainly(
+            word, row, ahead, actions, upper, v, indices, weights, words, values, scratch, zero
+        )
+        if walk is not None or (close_calls and _is_doubtful(actions, upper, v, scratch, zero)):
+            place = (word // actions) * count
+            w, clear = _settle_by_rule(
+                word, row, ahead, actions, tolerance, band, v, indices, weights, words, values, scratch,
+                walk, place, zero,
+            )  # fmt: skip
+            near |= ~clear
         store(values, here + s * 2 * count, v)
         store(values, here + s * 2 * count + count, w)
-        if walk is not None:
-            place = (word // actions) * count
-            store(walk.pick, place, choice)
-            store(walk.pay, place, paid)
-            store(walk.gap, place, least)
-    return largest, near, finite
+    return largest, near, everything
 
 
-@_jit
+@inner
 def _start_mean(values, layer, ptr, idx, initial, out, first, rounds, scratch, zero):
     """out[first:] = sum over the start states of rho(s) * values(s), ascending."""
     count = lane_count(zero)
@@ -192,29 +250,11 @@ def _start_mean(values, layer, ptr, idx, initial, out, first, rounds, scratch, z
         out[first + i] = scratch[i]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sweep_kernel(
-    address,
-    strides,
-    rounds,
-    shape,
-    per_step,
-    indptr,
-    indices,
-    weights,
-    ptr,
-    idx,
-    initial,
-    rule,
-    words,
-    values,
-    scratch,
-    reach,
-    out,
-    walk,
-    certain,
-    detail,
-):
+    address, strides, rounds, shape, per_step, indptr, indices, weights, ptr, idx, initial,
+    rule, words, values, scratch, reach, out, walk, certain, detail,
+):  # fmt: skip
     """Sweep ``rounds`` rounds; see the module's docstring for the recursion.
 
     ``address`` and ``strides`` (bytes) locate the losses, ``per_step`` is the number of
@@ -233,39 +273,23 @@ def sweep_kernel(
     visit = 1
     for first in range(0, rounds, count):
         valid = min(count, rounds - first)
-        scale = zero
-        bad = zero
+        scale, everything = zero, zero
         doubt = np.int64(0)
         for h in range(steps - 1, -1, -1):
             here = (h & 1) * layer
             ahead = 2 * layer if h + 1 == steps else layer - here
-            largest, doubtful, unbounded = _back_step(
-                address + first * strides[0] + h * strides[1],
-                strides,
-                valid - 1,
-                idx[ptr[h] : ptr[h + 1]],
-                h * per_step,
-                here,
-                ahead,
-                h * states * actions,
-                actions,
-                indptr,
-                indices,
-                weights,
-                rule,
-                scale,
-                words,
-                values,
-                scratch,
-                walk,
-                zero,
-            )
+            largest, doubtful, sum_of_step = _back_step(
+                address + first * strides[0] + h * strides[1], strides, valid - 1,
+                idx, ptr[h], ptr[h + 1], h * per_step, here, ahead,
+                h * states * actions, actions, indptr, indices, weights, rule, scale,
+                words, values, scratch, walk,
+            )  # fmt: skip
             scale = scale + largest
-            bad = bad + unbounded
+            everything = everything + sum_of_step
             doubt |= doubtful
         _start_mean(values, 0, ptr, idx, initial, value, first, valid, scratch, zero)
         _start_mean(values, count, ptr, idx, initial, price, first, valid, scratch, zero)
-        sound = bits_at_most(bad, zero)
+        sound = bits_of(at_most(everything * zero, zero))
         for i in range(valid):
             near[first + i] = (doubt >> i) & 1 == 1
             finite[first + i] = (sound >> i) & 1 == 1
@@ -275,23 +299,9 @@ def sweep_kernel(
         face_facts(first, valid, changed, choices, planes, crossed, vertex, dimension)
         if detail is not None:
             visit = walk_block(
-                first,
-                valid,
-                count,
-                visit,
-                shape,
-                per_step,
-                (indptr, indices, weights, None),
-                ptr,
-                idx,
-                initial,
-                words,
-                walk,
-                price,
-                vertex,
-                certain,
-                detail,
-            )
+                first, valid, count, visit, shape, per_step, (indptr, indices, weights, None),
+                ptr, idx, initial, words, walk, price, vertex, certain, detail,
+            )  # fmt: skip
 
 
 def sweep(
@@ -309,8 +319,10 @@ def sweep(
     """
     rounds, steps, n_states, n_actions = losses.shape
     sparse = tables.weights is not None
+    word = SPARSE_WORD if sparse else DETERMINISTIC_WORD
+    lanes = np.dtype(word).itemsize * 4
     kinds = len(tables.indptr) if sparse else len(tables.indices)
-    out, walk, extra = allocate(rounds, steps, n_states, LANES, detail)
+    out, walk, extra = allocate(rounds, steps, n_states, lanes, detail)
     sweep_kernel(
         losses.ctypes.data, losses.strides, rounds, (steps, n_states, n_actions),
         0 if kinds == 1 else n_states * n_actions + sparse,
@@ -320,8 +332,8 @@ def sweep(
         frozen(states.ptr, np.int64), frozen(states.idx, np.int32), frozen(initial, np.float64),
         tuple(ties),
         # Every action was open before the first round.
-        np.full(steps * n_states * n_actions, 1 << LANES, WORD),
-        aligned_zeros(3 * n_states * 2 * LANES), aligned_zeros(n_actions * LANES),
-        np.zeros((2, n_states), WORD), out, walk, certain, extra,
+        np.full(steps * n_states * n_actions, 1 << lanes, word),
+        aligned_zeros(3 * n_states * 2 * lanes), aligned_zeros(2 * n_actions * lanes),
+        np.zeros((2, n_states), word), out, walk, certain, extra,
     )  # fmt: skip
     return swept(out, extra)

@@ -26,10 +26,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-_jit = numba.njit(nogil=True, error_model="numpy")
+from normalfan._kernels.compiling import inner
 
 
 class Walk(NamedTuple):
@@ -52,7 +51,7 @@ class Detail(NamedTuple):
     advantage_gap: np.ndarray  # float64 [N]
 
 
-@_jit
+@inner
 def _begin(walk, visit, ptr, idx, initial):
     """Put the start states on the first frontier; returns how many."""
     size = 0
@@ -66,7 +65,7 @@ def _begin(walk, visit, ptr, idx, initial):
     return size
 
 
-@_jit
+@inner
 def _move(walk, side, visit, size, s, weight, least):
     """Give state s of frontier ``side`` a weight: the sum of what it is given, or the least."""
     if walk.stamp[side, s] != visit:
@@ -81,7 +80,7 @@ def _move(walk, side, visit, size, s, weight, least):
     return size
 
 
-@_jit
+@inner
 def _add_row(masses, rows, row, mass, least):
     """A dense row at once: plain loops over all states, which the compiler turns into vectors."""
     states = len(masses)
@@ -95,14 +94,14 @@ def _add_row(masses, rows, row, mass, least):
             masses[s] += mass * rows[start + s]
 
 
-@_jit
+@inner
 def _open(walk, side, least, rows):
     """Before dense rows are added to a frontier: no state on it."""
     if rows is not None:
         walk.mass[side] = np.inf if least else 0.0
 
 
-@_jit
+@inner
 def _close(walk, side, size, rows):
     """After they were: list the states that got any; returns the frontier's size."""
     if rows is not None:
@@ -114,7 +113,7 @@ def _close(walk, side, size, rows):
     return size
 
 
-@_jit
+@inner
 def _spread(walk, side, visit, size, row, mass, least, indptr, indices, weights, rows):
     """Send the mass of one (s, a) to its successors; returns the frontier's new size."""
     if rows is not None:
@@ -128,7 +127,7 @@ def _spread(walk, side, visit, size, row, mass, least, indptr, indices, weights,
     return size
 
 
-@_jit
+@inner
 def _follow_price(lane, count, visit, shape, per_step, tables, ptr, idx, initial, walk, by_step):
     """by_step of one lane along the actions that attain its price."""
     steps, states, actions = shape
@@ -163,7 +162,7 @@ def _follow_price(lane, count, visit, shape, per_step, tables, ptr, idx, initial
         size = _close(walk, ahead, grown, rows)
 
 
-@_jit
+@inner
 def _measure_margin(lane, count, visit, shape, per_step, tables, ptr, idx, initial, words, walk, least):
     """(margin, advantage gap) of one lane; ``least`` follows paths instead of masses."""
     steps, states, actions = shape
@@ -205,7 +204,7 @@ def _measure_margin(lane, count, visit, shape, per_step, tables, ptr, idx, initi
     return margin, smallest
 
 
-@_jit
+@inner
 def walk_block(
     first,
     rounds,
