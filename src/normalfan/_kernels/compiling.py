@@ -1,6 +1,7 @@
 """How kernels are compiled, and when what was compiled may be used again.
 
-`inner` marks a function that other kernels call; `kernel` marks one that Python calls, whose machine code
+`inner` marks a function that other kernels call (`inlined`: always in place, since lanes that cross a call
+travel through memory); `kernel` marks one that Python calls, whose machine code
 is kept on disk. numba throws kept code away when the file of the kernel itself changes, but a kernel is made
 of functions from several files here, so the stamp that it compares is a digest of all of them.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 import numba
 
 inner = numba.njit(nogil=True, error_model="numpy")
+inlined = numba.njit(nogil=True, error_model="numpy", forceinline=True)
 
 
 def kernel(function):

@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalfan._kernels.buffers import States, Swept, aligned_zeros, allocate, frozen, swept
-from normalfan._kernels.compiling import inner, kernel
+from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import (
     absolute,
     any_bit,
@@ -73,7 +73,7 @@ class Tables(NamedTuple):
     weights: np.ndarray | None = None  # float64 [nnz], all positive
 
 
-@inner
+@inlined
 def read_losses(place, strides, last, actions, scratch, zero):
     """The losses of one state to scratch, a row of lanes for each action."""
     count = lane_count(zero)
@@ -91,7 +91,7 @@ def read_losses(place, strides, last, actions, scratch, zero):
         a += 1
 
 
-@inner
+@inlined
 def _look_ahead(row, ahead, actions, indptr, indices, weights, values, scratch, zero):
     """Turn the losses of one state into Q; returns V and the sum of all Q.
 
@@ -119,7 +119,7 @@ def _look_ahead(row, ahead, actions, indptr, indices, weights, values, scratch, 
     return v, everything
 
 
-@inner
+@inlined
 def _held(row, a, ahead, actions, indices, weights, values, scratch, zero):
     """E[W'] of one action."""
     count = lane_count(zero)
@@ -128,7 +128,7 @@ def _held(row, a, ahead, actions, indices, weights, values, scratch, zero):
     return load(scratch, (actions + a) * count, zero)
 
 
-@inner
+@inlined
 def _settle_plainly(word, row, ahead, actions, upper, v, indices, weights, words, values, scratch, zero):
     """Tied sets and W of one state where every advantage is zero or clear of the rule.
 
@@ -149,7 +149,7 @@ def _settle_plainly(word, row, ahead, actions, upper, v, indices, weights, words
     return w, again > 1  # bit 0 belongs to the round before the block
 
 
-@inner
+@inlined
 def _is_doubtful(actions, upper, v, scratch, zero):
     """Whether some close advantage is not exactly zero, so that the rule has to decide."""
     count = lane_count(zero)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from normalfan.bench.workloads import Workload
 from normalfan.pricing.stream import price_stream
-from normalfan.problem.arrays import FloatArray
+from normalfan.problem.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +47,71 @@ def _ours(workload: Workload, **options: Any) -> Peer:
 
 
 def quantecon(workload: Workload) -> Peer | None:
-    """QuantEcon's `backward_induction`, once for the optimal and once for the restricted backup.
+    """QuantEcon's `backward_induction`, for the optimal and for the restricted backup of each round.
 
-    It takes one reward for all steps, so it is given the round's first one: the work is the same.
+    It takes one reward for all steps, so it is called step by step. It returns one optimal action per
+    state, so the old face is taken to be a vertex, which it is here: the prices agree with ours.
     """
+    problem = _quantecon_problem(workload)
+    if problem is None:
+        return None
+    from quantecon.markov.ddp import backward_induction
+
+    mdp = workload.mdp
+    rounds = {"dense": 6, "grid": 30, "sparse": 2, "arms": 500}[workload.name]
+
+    def back(rewards: Iterator[FloatArray], plan: IntArray) -> float:
+        values = np.zeros(mdp.n_states)
+        for h, reward in zip(range(mdp.horizon - 1, -1, -1), rewards, strict=True):
+            problem.R = reward.reshape(-1)
+            found, chosen = backward_induction(problem, 1, values)
+            values, plan[h] = found[0], chosen[0]
+        return -float(mdp.initial @ values)
+
+    def run() -> FloatArray:
+        before, plan, unused = np.empty((3, mdp.horizon, mdp.n_states), dtype=int)
+        back((-loss for loss in workload.losses[0, ::-1]), before)
+        prices = np.empty(rounds)
+        for t, loss in enumerate(workload.losses[1 : rounds + 1]):
+            best = back((-step for step in loss[::-1]), plan)
+            kept = (np.arange(mdp.n_actions) == old[:, None] for old in before[::-1])
+            held = (np.where(k, -step, -np.inf) for k, step in zip(kept, loss[::-1], strict=True))
+            prices[t] = back(held, unused) - best
+            before, plan = plan, before
+        return prices
+
+    return Peer(run, rounds)
+
+
+def quantecon_backups(workload: Workload) -> Peer | None:
+    """The least that QuantEcon could need: two of its backward inductions on a reward that is given."""
+    problem = _quantecon_problem(workload)
+    if problem is None:
+        return None
+    from quantecon.markov.ddp import backward_induction
+
+    problem.R = -workload.losses[0, 0].reshape(-1)
+
+    def run() -> None:
+        for _ in range(2):
+            backward_induction(problem, workload.mdp.horizon)
+
+    return Peer(run, 1)
+
+
+def _quantecon_problem(workload: Workload) -> Any:
     if not importlib.util.find_spec("quantecon"):
         return None
-    from quantecon.markov.ddp import DiscreteDP, backward_induction
+    from quantecon.markov.ddp import DiscreteDP
+    from scipy.sparse import csr_matrix
 
     mdp = workload.mdp
     states = np.repeat(np.arange(mdp.n_states), mdp.n_actions)
     actions = np.tile(np.arange(mdp.n_actions), mdp.n_states)
     kernel = mdp.transitions.csr(0)
-    is_dense = kernel.nnz * 4 > np.prod(kernel.shape) and mdp.n_states > 1
-    transitions = kernel.toarray() if is_dense else _as_matrix(kernel)
-    nearly_one = 1.0 - 1e-12  # a discount of exactly 1 is refused
-    problem = DiscreteDP(-workload.losses[0, 0].reshape(-1), transitions, nearly_one, states, actions)
-
-    def run() -> None:
-        for _ in range(2):
-            backward_induction(problem, mdp.horizon)
-
-    return Peer(run, 1)
+    transitions = kernel.toarray() if workload.name == "dense" else csr_matrix(kernel)
+    nearly_one = 1.0 - 1e-15  # a discount of exactly 1 is refused
+    return DiscreteDP(np.zeros(len(states)), transitions, nearly_one, states, actions)
 
 
 def numpy_batched(workload: Workload) -> Peer | None:
@@ -159,9 +202,3 @@ def highs(workload: Workload) -> Peer | None:
 
     mdp, losses = workload.mdp, workload.losses
     return Peer(lambda: definitional_price(mdp, losses[0], losses[1]), 1)
-
-
-def _as_matrix(kernel: Any) -> Any:
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix(kernel)

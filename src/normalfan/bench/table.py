@@ -19,6 +19,7 @@ CONTESTANTS: dict[str, Callable[[Workload], Peer | None]] = {
     "normalfan, 2 threads": peers.ours_two_threads,
     "normalfan, full detail": peers.ours_full,
     "QuantEcon": peers.quantecon,
+    "QuantEcon, backups alone": peers.quantecon_backups,
     "NumPy, batched": peers.numpy_batched,
     "NumPy, bandit": peers.numpy_arms,
     "jaxdp, vmapped": peers.jaxdp_vmapped,
@@ -51,6 +52,7 @@ def _measure_workload(workload: Workload, quick: bool) -> list[dict[str, Any]]:
     best = dict.fromkeys(contestants, np.inf)
     for peer in contestants.values():
         peer.run()  # compile, load, touch the data
+    _check_agreement(contestants)
     # Taking turns spreads whatever else the machine is doing over all of them alike.
     for _ in range(2 if quick else 7):
         for name, peer in contestants.items():
@@ -62,6 +64,14 @@ def _measure_workload(workload: Workload, quick: bool) -> list[dict[str, Any]]:
     if limit is not None:
         rows.append(_row(workload, limit[0], limit[1], best["normalfan"]))
     return rows
+
+
+def _check_agreement(contestants: dict[str, Peer]) -> None:
+    """A contest between different answers would measure nothing."""
+    if "QuantEcon" in contestants:
+        theirs = contestants["QuantEcon"].run()
+        ours = contestants["normalfan"].run()[1 : len(theirs) + 1]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
 def _row(workload: Workload, contestant: str, taken: float, ours: float) -> dict[str, Any]:

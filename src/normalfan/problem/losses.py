@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import FloatArray, check_finite, read_numbers
+from normalfan.problem.mapped import release_pages
 from normalfan.problem.mdp import MDP
 
 Shape: TypeAlias = tuple[int, int, int]
@@ -66,7 +67,9 @@ class ArrayLosses:
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         for start in range(0, self.n_rounds, rounds):
             rows = self.array[max(start - 1, 0) : start + rounds]
-            yield _expand("losses", rows, self.axes, dict(zip("THSA", (len(rows), *shape), strict=True)))
+            sizes = dict(zip("THSA", (len(rows), *shape), strict=True))
+            yield _expand("losses", rows, self.axes, sizes)
+            release_pages(rows)
 
 
 class IterableLosses:

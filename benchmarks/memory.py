@@ -1,0 +1,108 @@
+"""Peak memory of long streams and of one very large round; writes memory.json beside itself.
+
+    python benchmarks/memory.py
+
+Each case runs in a process of its own. What counts is the peak of resident memory above that of the same
+process after its kernels have been loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import normalfan as nf
+
+HERE = Path(__file__).parent
+SHAPE = (24, 41, 5)  # a day of a battery: hours, levels, actions
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def battery_like(rng: np.random.Generator) -> nf.MDP:
+    return nf.MDP(rng.integers(0, SHAPE[1], size=SHAPE[1:]), 20, horizon=SHAPE[0])
+
+
+def price_file(path: str) -> dict[str, float]:
+    """Price a memory-mapped file of losses."""
+    mdp = battery_like(np.random.default_rng(0))
+    nf.price_stream(mdp, np.zeros((300, *SHAPE)))
+    before, start = peak_megabytes(), time.perf_counter()
+    motion = nf.price_stream(mdp, np.load(path, mmap_mode="r"))
+    return {
+        "rounds": len(motion.prices),
+        "file_megabytes": Path(path).stat().st_size / 2**20,
+        "results_megabytes": (motion.by_step.nbytes + 120 * len(motion.prices)) / 2**20,
+        "peak_growth_megabytes": peak_megabytes() - before,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def price_large(detail: str) -> dict[str, float]:
+    """Price two rounds of a sparse problem with a million states."""
+    from scipy.sparse import csr_array
+
+    n_states, n_actions, successors, horizon = 1_000_000, 4, 4, 20
+    rng = np.random.default_rng(0)
+    n_rows = n_states * n_actions
+    weights = rng.dirichlet(np.ones(successors), size=n_rows).reshape(-1)
+    columns = rng.integers(0, n_states, size=n_rows * successors).astype(np.int32)
+    kernel = csr_array(
+        (weights, columns, np.arange(0, n_rows * successors + 1, successors)), shape=(n_rows, n_states)
+    )
+    mdp = nf.MDP(kernel, 0, horizon=horizon)
+    losses = rng.random((2, horizon, n_states, n_actions))
+    before, start = peak_megabytes(), time.perf_counter()
+    motion = nf.price_stream(mdp, losses, detail=detail)  # type: ignore[arg-type]
+    return {
+        "loss_megabytes_per_round": losses[0].nbytes / 2**20,
+        "peak_growth_megabytes": peak_megabytes() - before,
+        "peak_megabytes": peak_megabytes(),
+        "seconds_per_round": (time.perf_counter() - start) / len(losses),
+        "price": float(motion.prices[1]),
+    }
+
+
+def in_own_process(*arguments: str) -> dict[str, float]:
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    print(*arguments[:1], done.stdout.strip(), flush=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    results: dict[str, object] = {"command": "python benchmarks/memory.py"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "losses.npy"
+        streams = []
+        for rounds in (1_000, 10_000, 100_000):
+            file = np.lib.format.open_memmap(path, "w+", np.float64, (rounds, *SHAPE))
+            rng = np.random.default_rng(1)
+            for first in range(0, rounds, 1000):
+                file[first : first + 1000] = rng.random((min(1000, rounds - first), *SHAPE))
+            del file
+            streams.append(in_own_process("file", str(path)))
+        results["streams"] = streams
+    results["million_states"] = {
+        detail: in_own_process("large", detail) for detail in ("prices", "full")
+    }
+    (HERE / "memory.json").write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["file", path]:
+            print(json.dumps(price_file(path)))
+        case ["large", detail]:
+            print(json.dumps(price_large(detail)))
+        case _:
+            main()
