@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from normalfan.geometry import cone
 from normalfan.errors import InputError
+from normalfan.geometry import cone
 from normalfan.geometry.cone import cone_margin, detect, fan_slice, objective_range, value_error
 from normalfan.geometry.face import optimal_face, whole_polytope
 from normalfan.geometry.reach import (

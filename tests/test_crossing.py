@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import exact_price
-from problems import random_problem
 
 import normalfan as nf
+from oracles import exact_price
+from problems import random_problem
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import deterministic_policies, exact_value
-from problems import Problem, random_problem
 
 import normalfan as nf
+from oracles import deterministic_policies, exact_value
+from problems import Problem, random_problem
 
 seeds = st.integers(0, 2**32 - 1)
 

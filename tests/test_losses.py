@@ -72,6 +72,29 @@ def test_memory_mapped_files(mdp: nf.MDP, losses: np.ndarray, tmp_path: Path) ->
     np.testing.assert_array_equal(changed[3], losses[3] + 1.0)
 
 
+def test_mapped_files_longer_than_memory_should_be(
+    mdp: nf.MDP, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """Pages are let go of once priced: the mapping's share of memory does not grow with the file."""
+    smaps = Path("/proc/self/smaps")
+    if not smaps.exists():
+        pytest.skip("this system does not tell what part of a mapping is in memory")
+    path = tmp_path / "losses.npy"
+    np.save(path, rng.random((120_000, 3, 4, 2)))
+    mapped = np.load(path, mmap_mode="r")
+    peak = 0
+
+    def resident() -> int:
+        lines = smaps.read_text().split(str(path))[1].splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("Rss:"))) * 1024
+
+    losses = nf.ArrayLosses(mapped)
+    for block in losses.blocks(mdp.shape, rounds=2_000):
+        block.sum()
+        peak = max(peak, resident())
+    assert 0 < peak < mapped.nbytes / 4
+
+
 def test_factored_losses_are_their_sum(mdp: nf.MDP, rng: np.random.Generator) -> None:
     from scipy.sparse import csr_array
 
@@ -98,7 +121,7 @@ def test_neither_blocks_nor_threads_change_a_bit(
 ) -> None:
     expected = nf.price_stream(mdp, losses)
     for rounds in (1, 2, 7, 64, 69, 70):
-        monkeypatch.setattr(stream_module, "block_rounds", lambda _, rounds=rounds: rounds)
+        monkeypatch.setattr(stream_module, "block_rounds", lambda *_, n=rounds, **__: n)
         assert same(nf.price_stream(mdp, losses, threads=threads), expected)
         assert same(nf.price_stream(mdp, iter(losses), threads=threads), expected)
 

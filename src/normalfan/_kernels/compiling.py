@@ -14,7 +14,7 @@ from pathlib import Path
 import numba
 
 inner = numba.njit(nogil=True, error_model="numpy")
-inlined = numba.njit(nogil=True, error_model="numpy", forceinline=True)
+inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
 
 def kernel(function):

@@ -22,6 +22,16 @@ policy can reach, are visited. Nothing here depends on the number of lanes: each
 lane sees the same operations in the same order, so chunked, threaded and
 round-by-round calls agree to the bit.
 
+Shortcut. Almost always every Q(a) - V is either exactly zero or far above the rule, and
+then tied means zero and A is the difference itself. The inner loop assumes so and
+collects evidence to the contrary; a state that shows any is settled again by the full
+rule, as is every state when detail is asked for.
+
+Faces. The forward pass of ``packed`` costs as much for one round as for a word full of
+them. Where it is dear, with several successors an action, the words of seven blocks are
+put side by side in one of 64 bits first; elsewhere it is cheap, and a single block whose
+words stay in the cache is better.
+
 A deterministic table is ``indices`` alone, row (h,s,a) naming its successor; a
 sparse one adds row pointers and weights. Arguments that are None are pruned when
 numba compiles, so one source gives four kernels: either table, with detail or not.
@@ -39,7 +49,7 @@ from normalfan._kernels.lanes import (
     absolute,
     any_bit,
     at_most,
-    bits_of,
+    bits_at_most,
     broadcast,
     columns,
     fma,
@@ -52,6 +62,7 @@ from normalfan._kernels.lanes import (
     maximum,
     minimum,
     overlay,
+    prefetch_items,
     push_bits,
     put,
     select,
@@ -60,9 +71,11 @@ from normalfan._kernels.lanes import (
 from normalfan._kernels.packed import PLANES, face_facts, keep_faces
 from normalfan._kernels.walks import walk_block
 
-#: Words of tied sets, by kind of table: half their bits are lanes.
-DETERMINISTIC_WORD = np.uint32
-SPARSE_WORD = np.uint16
+WORD = np.uint16
+LANES = 8  # half the bits of a word: one is needed for the round before the block
+BLOCKS = 7  # blocks that share a forward pass: 56 rounds and the one before fit a signed word
+AHEAD = 10  # successors to ask for in advance; their values are scattered over the third cache
+MARGIN = 1.0 + 1e-9  # what the shortcut's bound exceeds the rule's by, to be safe of rounding
 
 
 class Tables(NamedTuple):
@@ -74,165 +87,172 @@ class Tables(NamedTuple):
 
 
 @inlined
-def read_losses(place, strides, last, actions, scratch, zero):
-    """The losses of one state to scratch, a row of lanes for each action."""
+def read_losses(address, lane_stride, action_stride, last, actions, scratch, zero):
+    """Copy the losses of one state to scratch, one row of lanes an action."""
     count = lane_count(zero)
     a = 0
-    if strides[3] == 8 and last == count - 1:
+    if action_stride == 8 and last == count - 1:
         while a + 4 <= actions:
-            l0, l1, l2, l3 = columns(place + a * 8, strides[0], zero)
+            l0, l1, l2, l3 = columns(address + a * 8, lane_stride, zero)
             store(scratch, a * count, l0)
             store(scratch, (a + 1) * count, l1)
             store(scratch, (a + 2) * count, l2)
             store(scratch, (a + 3) * count, l3)
             a += 4
     while a < actions:
-        store(scratch, a * count, gather(place + a * strides[3], strides[0], last, zero))
+        store(scratch, a * count, gather(address + a * action_stride, lane_stride, last, zero))
         a += 1
 
 
 @inlined
-def _look_ahead(row, ahead, actions, indptr, indices, weights, values, scratch, zero):
-    """Turn the losses of one state into Q; returns V and the sum of all Q.
-
-    A sparse table has its E[W'] gathered on the way, behind the Q in scratch: the two lie
-    side by side in memory. The sum is there to notice a loss that is not finite.
-    """
+def _expect(values, ahead, row, actions, indptr, indices, weights, scratch, zero):
+    """E[V' | row + a] and E[W' | row + a] of every action, to rows a and A + a of scratch."""
     count = lane_count(zero)
-    v = broadcast(np.inf, zero)
-    everything = zero
+    final = len(indices) - 1
     for a in range(actions):
-        if weights is None:
-            onward = load(values, ahead + item(indices, row + a) * 2 * count, zero)
-        else:
-            onward, held = zero, zero
-            for p in range(item(indptr, row + a), item(indptr, row + a + 1)):
-                weight = broadcast(item(weights, p), zero)
-                at = ahead + item(indices, p) * 2 * count
-                onward = fma(weight, load(values, at, zero), onward)
-                held = fma(weight, load(values, at + count, zero), held)
-            store(scratch, (actions + a) * count, held)
-        q = load(scratch, a * count, zero) + onward
-        store(scratch, a * count, q)
-        v = minimum(q, v)
-        everything = everything + q
-    return v, everything
+        v = zero
+        w = zero
+        for p in range(item(indptr, row + a), item(indptr, row + a + 1)):
+            soon = item(indices, min(p + AHEAD, final))
+            prefetch_items(values, ahead + soon * 2 * count, zero)
+            weight = broadcast(item(weights, p), zero)
+            place = ahead + item(indices, p) * 2 * count
+            v = fma(weight, load(values, place, zero), v)
+            w = fma(weight, load(values, place + count, zero), w)
+        store(scratch, a * count, v)
+        store(scratch, (actions + a) * count, w)
 
 
 @inlined
-def _held(row, a, ahead, actions, indices, weights, values, scratch, zero):
-    """E[W'] of one action."""
+def _onward(part, values, ahead, row, a, actions, indices, weights, scratch, zero):
+    """E[V' | row + a] (part 0) or E[W' | row + a] (part 1)."""
     count = lane_count(zero)
     if weights is None:
-        return load(values, ahead + item(indices, row + a) * 2 * count + count, zero)
-    return load(scratch, (actions + a) * count, zero)
-
-
-@inlined
-def _settle_plainly(word, row, ahead, actions, upper, v, indices, weights, words, values, scratch, zero):
-    """Tied sets and W of one state where every advantage is zero or clear of the rule.
-
-    Returns (W, whether some lane has two close actions).
-    """
-    count = lane_count(zero)
-    infinite = broadcast(np.inf, zero)
-    w = infinite
-    seen, again = np.int64(0), np.int64(0)
-    for a in range(actions):
-        d = load(scratch, a * count, zero) - v
-        now = push_bits(at_most(d, upper), np.int64(item(words, word + a)) >> count & 1)
-        put(words, word + a, now)
-        again |= seen & now
-        seen |= now
-        held = _held(row, a, ahead, actions, indices, weights, values, scratch, zero)
-        w = minimum(select(mask_of(now, zero), d + held, infinite), w)
-    return w, again > 1  # bit 0 belongs to the round before the block
-
-
-@inlined
-def _is_doubtful(actions, upper, v, scratch, zero):
-    """Whether some close advantage is not exactly zero, so that the rule has to decide."""
-    count = lane_count(zero)
-    close_ones = lanes_of(np.uint8(0))
-    for a in range(actions):
-        d = load(scratch, a * count, zero) - v
-        close_ones = overlay(close_ones, select(at_most(d, upper), d, zero))
-    return any_bit(close_ones)
+        lanes = load(values, ahead + item(indices, row + a) * 2 * count + part * count, zero)
+    else:
+        lanes = load(scratch, (part * actions + a) * count, zero)
+    return lanes
 
 
 @inner
-def _settle_by_rule(
-    word, row, ahead, actions, tolerance, band, v, indices, weights, words, values, scratch, walk,
-    place, zero,
-):  # fmt: skip
-    """Tied sets and W of one state by the full rule; returns (W, bits of the unambiguous lanes).
+def _settle(word, row, ahead, actions, rule, scale, v, indices, weights, words, values, scratch, walk, place):
+    """One state by the full rule, from its Q in scratch.
 
-    The words of the state are complete on entry but for their tied bits.
+    Returns (W, lanes where no advantage is in doubt, lanes where all are finite).
     """
+    zero = lanes_of(words[0])
     count = lane_count(zero)
     infinite = broadcast(np.inf, zero)
+    slack, relative, band = rule
+    tolerance = broadcast(slack, zero) + broadcast(relative, zero) * (absolute(v) + scale)
     upper = tolerance * broadcast(band, zero)
-    doubtful, w, choice, paid, least = zero, infinite, zero, zero, infinite
+    doubtful = zero
+    unbounded = zero
+    w = infinite
+    choice = zero
+    paid = zero
+    least = infinite
     for a in range(actions):
         d = load(scratch, a * count, zero) - v
         tied = at_most(d, tolerance)
+        advantage = select(tied, zero, d)
+        unbounded = fma(d, zero, unbounded)
         doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
         now = push_bits(tied, np.int64(item(words, word + a)) & 1)
         put(words, word + a, now)
-        advantage = select(tied, zero, d)
-        held = _held(row, a, ahead, actions, indices, weights, values, scratch, zero)
+        held = _onward(1, values, ahead, row, a, actions, indices, weights, scratch, zero)
         cost = select(mask_of(now, zero), advantage + held, infinite)
         if walk is not None:
-            least = minimum(select(tied, infinite, d), least)
             keep = at_most(w, cost)
             choice = select(keep, choice, broadcast(float(a), zero))
             paid = select(keep, paid, advantage)
+            least = minimum(select(tied, infinite, d), least)
         w = minimum(cost, w)
     if walk is not None:
         store(walk.pick, place, choice)
         store(walk.pay, place, paid)
         store(walk.gap, place, least)
-    return w, bits_of(at_most(doubtful * broadcast(band, zero), tolerance))
+    lower = tolerance * broadcast(1.0 / band, zero)
+    return w, bits_at_most(doubtful, lower), bits_at_most(unbounded, zero)
 
 
 @inner
 def _back_step(
-    address, strides, last, idx, begin, end, base, here, ahead, word_base, actions, indptr, indices,
-    weights, rule, scale, words, values, scratch, walk,
+    address, strides, last, idx, begin, end, base, here, ahead, word_base, earlier, actions,
+    indptr, indices, weights, rule, scale, words, values, scratch, walk,
 ):  # fmt: skip
-    """One step of the recursion for one block; returns (max |V|, near bits, sum of all Q).
+    """One step of the recursion for one block; returns (max |V|, sure lanes, finite lanes).
 
-    ``base`` is the first row of the step's table, ``here`` and ``ahead`` are the offsets
-    of the two layers in the value buffer, ``word_base`` the first word of the step.
+    ``base`` is the first row of the step's table, ``here`` and ``ahead`` are the offsets of the
+    two layers in the value buffer, ``word_base`` the first word of the step in this block and
+    ``earlier`` what to add for the same word in the block before.
     """
     zero = lanes_of(words[0])
     count = lane_count(zero)
+    infinite = broadcast(np.inf, zero)
     slack, relative, band = rule
-    largest, everything = zero, zero
-    near = np.int64(0)
+    slope = broadcast(relative * band * MARGIN, zero)
+    floor = broadcast(slack, zero) + broadcast(relative, zero) * scale
+    floor = floor * broadcast(band * MARGIN, zero)
+    whole = strides[3] == 8 and last == count - 1
+    largest = zero
+    sure = np.int64(-1)
+    finite = np.int64(-1)
     for j in range(begin, end):
         s = np.int64(item(idx, j))
-        row, word = base + s * actions, word_base + s * actions
-        read_losses(address + s * strides[2], strides, last, actions, scratch, zero)
-        v, sum_of_state = _look_ahead(row, ahead, actions, indptr, indices, weights, values, scratch, zero)
-        everything = everything + sum_of_state
+        row = base + s * actions
+        word = word_base + s * actions
+        place = address + s * strides[2]
+        if weights is not None:
+            _expect(values, ahead, row, actions, indptr, indices, weights, scratch, zero)
+        v = infinite
+        a = 0
+        if whole:
+            while a + 4 <= actions:
+                l0, l1, l2, l3 = columns(place, strides[0], zero)
+                q0 = l0 + _onward(0, values, ahead, row, a, actions, indices, weights, scratch, zero)
+                q1 = l1 + _onward(0, values, ahead, row, a + 1, actions, indices, weights, scratch, zero)
+                q2 = l2 + _onward(0, values, ahead, row, a + 2, actions, indices, weights, scratch, zero)
+                q3 = l3 + _onward(0, values, ahead, row, a + 3, actions, indices, weights, scratch, zero)
+                store(scratch, a * count, q0)
+                store(scratch, (a + 1) * count, q1)
+                store(scratch, (a + 2) * count, q2)
+                store(scratch, (a + 3) * count, q3)
+                v = minimum(minimum(q0, q1), minimum(minimum(q2, q3), v))
+                a += 4
+                place += 32
+        while a < actions:
+            losses = gather(place, strides[0], last, zero)
+            q = losses + _onward(0, values, ahead, row, a, actions, indices, weights, scratch, zero)
+            store(scratch, a * count, q)
+            v = minimum(q, v)
+            a += 1
+            place += strides[3]
         size = absolute(v)
         largest = maximum(size, largest)
-        tolerance = fma(broadcast(relative, zero), size + scale, broadcast(slack, zero))
-        upper = tolerance * broadcast(band, zero)
-        w, close_calls = _settle_plainly(
-            word, row, ahead, actions, upper, v, indices, weights, words, values, scratch, zero
-        )
-        if walk is not None or (close_calls and _is_doubtful(actions, upper, v, scratch, zero)):
-            place = (word // actions) * count
-            w, clear = _settle_by_rule(
-                word, row, ahead, actions, tolerance, band, v, indices, weights, words, values, scratch,
-                walk, place, zero,
+        upper = fma(size, slope, floor)
+        w = infinite
+        evidence = lanes_of(np.uint8(0))
+        for a in range(actions):
+            d = load(scratch, a * count, zero) - v
+            close = at_most(d, upper)
+            # Bits are left by what is close but not zero, and by what is not finite (0 * d is nan).
+            evidence = overlay(evidence, select(close, d, d * zero))
+            before = np.int64(item(words, word + a + earlier)) >> count & 1
+            now = push_bits(close, before)
+            put(words, word + a, now)
+            held = _onward(1, values, ahead, row, a, actions, indices, weights, scratch, zero)
+            w = minimum(select(mask_of(now, zero), d + held, infinite), w)
+        if walk is not None or any_bit(evidence):
+            w, certain, bounded = _settle(
+                word, row, ahead, actions, rule, scale, v, indices, weights,
+                words, values, scratch, walk, word // actions * count,
             )  # fmt: skip
-            near |= ~clear
+            sure &= certain
+            finite &= bounded
         store(values, here + s * 2 * count, v)
         store(values, here + s * 2 * count + count, w)
-    return largest, near, everything
+    return largest, sure, finite
 
 
 @inner
@@ -250,57 +270,83 @@ def _start_mean(values, layer, ptr, idx, initial, out, first, rounds, scratch, z
         out[first + i] = scratch[i]
 
 
+@inner
+def _side_by_side(words, size, blocks, count, faces):
+    """Put the words of several blocks into one: bit 0, then the lanes of block after block."""
+    for k in range(size):
+        word = np.int64(words[k])
+        for b in range(1, blocks):
+            word |= np.int64(words[b * size + k]) >> 1 << (b * count + 1)
+        faces[k] = word
+
+
 @kernel
 def sweep_kernel(
-    address, strides, rounds, shape, per_step, indptr, indices, weights, ptr, idx, initial,
-    rule, words, values, scratch, reach, out, walk, certain, detail,
+    address, strides, rounds, shape, per_step, indptr, indices, weights, ptr, idx, initial, rule,
+    words, faces, values, scratch, reach, out, walk, certain, detail,
 ):  # fmt: skip
     """Sweep ``rounds`` rounds; see the module's docstring for the recursion.
 
     ``address`` and ``strides`` (bytes) locate the losses, ``per_step`` is the number of
-    table rows from one step to the next (0 when all share one table). ``words``,
-    ``values``, ``scratch`` and ``reach`` are work space; the type of ``words`` sets the
-    number of lanes. ``walk`` and ``detail`` are None or the work space and the outputs
-    of the detailed variant.
+    table rows from one step to the next (0 when all share one table). ``words`` (a row of
+    H*S*A for each block of a forward pass), ``faces`` (None when a pass has one block),
+    ``values``, ``scratch`` and ``reach`` are work space; the type of ``words`` sets the number
+    of lanes. ``walk`` and ``detail`` are None or the work space and the outputs of the
+    detailed variant.
     """
     steps, states, actions = shape
     value, price, crossed, vertex, dimension, near, finite = out
     zero = lanes_of(words[0])
     count = lane_count(zero)
     layer = states * 2 * count
-    every = (1 << (count + 1)) - 1
+    size = steps * states * actions
+    blocks = len(words) // size
     planes = np.zeros(PLANES, np.int64)
     visit = 1
-    for first in range(0, rounds, count):
-        valid = min(count, rounds - first)
-        scale, everything = zero, zero
-        doubt = np.int64(0)
-        for h in range(steps - 1, -1, -1):
-            here = (h & 1) * layer
-            ahead = 2 * layer if h + 1 == steps else layer - here
-            largest, doubtful, sum_of_step = _back_step(
-                address + first * strides[0] + h * strides[1], strides, valid - 1,
-                idx, ptr[h], ptr[h + 1], h * per_step, here, ahead,
-                h * states * actions, actions, indptr, indices, weights, rule, scale,
-                words, values, scratch, walk,
-            )  # fmt: skip
-            scale = scale + largest
-            everything = everything + sum_of_step
-            doubt |= doubtful
-        _start_mean(values, 0, ptr, idx, initial, value, first, valid, scratch, zero)
-        _start_mean(values, count, ptr, idx, initial, price, first, valid, scratch, zero)
-        sound = bits_of(at_most(everything * zero, zero))
-        for i in range(valid):
-            near[first + i] = (doubt >> i) & 1 == 1
-            finite[first + i] = (sound >> i) & 1 == 1
-        changed, choices = keep_faces(
-            words, reach, planes, ptr, idx, initial, shape, per_step, indptr, indices, None, every
-        )
-        face_facts(first, valid, changed, choices, planes, crossed, vertex, dimension)
+    for start in range(0, rounds, blocks * count):
+        stop = min(start + blocks * count, rounds)
+        for first in range(start, stop, count):
+            valid = min(count, stop - first)
+            block = (first - start) // count
+            # The block before the first one of this pass is the last one of the pass before.
+            earlier = -size if block > 0 else (blocks - 1) * size
+            scale = zero
+            sure = np.int64(-1)
+            bounded = np.int64(-1)
+            for h in range(steps - 1, -1, -1):
+                here = (h & 1) * layer
+                ahead = 2 * layer if h + 1 == steps else layer - here
+                largest, surely, boundedly = _back_step(
+                    address + first * strides[0] + h * strides[1], strides, valid - 1,
+                    idx, ptr[h], ptr[h + 1], h * per_step, here, ahead,
+                    block * size + h * states * actions, earlier, actions, indptr, indices, weights,
+                    rule, scale, words, values, scratch, walk,
+                )  # fmt: skip
+                scale = scale + largest
+                sure &= surely
+                bounded &= boundedly
+            _start_mean(values, 0, ptr, idx, initial, value, first, valid, scratch, zero)
+            _start_mean(values, count, ptr, idx, initial, price, first, valid, scratch, zero)
+            for i in range(valid):
+                near[first + i] = (sure >> i) & 1 == 0
+                finite[first + i] = (bounded >> i) & 1 == 1
+        taken = (stop - start + count - 1) // count
+        every = (1 << (taken * count + 1)) - 1
+        if faces is None:
+            changed, choices = keep_faces(
+                words, reach, planes, ptr, idx, initial, shape, per_step, indptr, indices, None, every
+            )
+        else:
+            _side_by_side(words, size, taken, count, faces)
+            changed, choices = keep_faces(
+                faces, reach, planes, ptr, idx, initial, shape, per_step, indptr, indices, None, every
+            )
+        face_facts(start, stop - start, changed, choices, planes, crossed, vertex, dimension)
         if detail is not None:
             visit = walk_block(
-                first, valid, count, visit, shape, per_step, (indptr, indices, weights, None),
-                ptr, idx, initial, words, walk, price, vertex, certain, detail,
+                start, stop - start, count, visit, shape, per_step,
+                (indptr, indices, weights, None), ptr, idx, initial, words, walk, price, vertex,
+                certain, detail,
             )  # fmt: skip
 
 
@@ -319,10 +365,12 @@ def sweep(
     """
     rounds, steps, n_states, n_actions = losses.shape
     sparse = tables.weights is not None
-    word = SPARSE_WORD if sparse else DETERMINISTIC_WORD
-    lanes = np.dtype(word).itemsize * 4
     kinds = len(tables.indptr) if sparse else len(tables.indices)
-    out, walk, extra = allocate(rounds, steps, n_states, lanes, detail)
+    out, walk, extra = allocate(rounds, steps, n_states, LANES, detail)
+    size = steps * n_states * n_actions
+    # Walks look at one block at a time, and no pass needs more blocks than there are.
+    wide = sparse and not detail
+    blocks = min(BLOCKS, -(-rounds // LANES)) if wide else 1
     sweep_kernel(
         losses.ctypes.data, losses.strides, rounds, (steps, n_states, n_actions),
         0 if kinds == 1 else n_states * n_actions + sparse,
@@ -332,8 +380,8 @@ def sweep(
         frozen(states.ptr, np.int64), frozen(states.idx, np.int32), frozen(initial, np.float64),
         tuple(ties),
         # Every action was open before the first round.
-        np.full(steps * n_states * n_actions, 1 << lanes, word),
-        aligned_zeros(3 * n_states * 2 * lanes), aligned_zeros(2 * n_actions * lanes),
-        np.zeros((2, n_states), word), out, walk, certain, extra,
+        np.full(blocks * size, 1 << LANES, WORD), np.empty(size, np.int64) if wide else None,
+        aligned_zeros(3 * n_states * 2 * LANES), aligned_zeros(2 * n_actions * LANES),
+        np.zeros((2, n_states), np.int64), out, walk, certain, extra,
     )  # fmt: skip
     return swept(out, extra)

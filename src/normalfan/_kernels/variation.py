@@ -24,14 +24,14 @@ from normalfan._kernels.lanes import (
     maximum,
     store,
 )
-from normalfan._kernels.successors import DETERMINISTIC_WORD, read_losses
+from normalfan._kernels.successors import LANES, WORD, read_losses
 
 
 @kernel
 def variation_kernel(address, strides, rounds, shape, now, before, norms):
     """Fill ``norms`` [N, 3]; returns whether every loss is finite. ``now``, ``before``: scratch."""
     steps, states, actions = shape
-    zero = lanes_of(DETERMINISTIC_WORD(0))
+    zero = lanes_of(WORD(0))
     count = lane_count(zero)
     finite = True
     norms[0] = 0.0
@@ -41,8 +41,8 @@ def variation_kernel(address, strides, rounds, shape, now, before, norms):
         for h in range(steps):
             for s in range(states):
                 place = address + first * strides[0] + h * strides[1] + s * strides[2]
-                read_losses(place, strides, last, actions, now, zero)
-                read_losses(place - strides[0], strides, last, actions, before, zero)
+                read_losses(place, strides[0], strides[3], last, actions, now, zero)
+                read_losses(place - strides[0], strides[0], strides[3], last, actions, before, zero)
                 for a in range(actions):
                     d = absolute(load(now, a * count, zero) - load(before, a * count, zero))
                     l1 = l1 + d
@@ -66,7 +66,6 @@ def variations(losses: np.ndarray) -> tuple[np.ndarray, bool]:
     norms = np.zeros((rounds, 3))
     if rounds == 1:
         return norms, bool(np.isfinite(losses).all())
-    lanes = np.dtype(DETERMINISTIC_WORD).itemsize * 4
-    scratch = [aligned_zeros(shape[2] * lanes) for _ in range(2)]
+    scratch = [aligned_zeros(shape[2] * LANES) for _ in range(2)]
     finite = variation_kernel(losses.ctypes.data, losses.strides, rounds, tuple(shape), *scratch, norms)
     return norms, finite

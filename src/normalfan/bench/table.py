@@ -38,8 +38,10 @@ def measure(names: list[str] | None = None, *, quick: bool = False) -> list[dict
             f"workload {unknown[0]!r} does not exist, but must be one of {', '.join(WORKLOADS)}: "
             f"leave it out for all of them."
         )
+    from threadpoolctl import threadpool_limits
+
     rows = []
-    with progress_bar("benchmark", len(chosen), wanted=True) as advance:
+    with progress_bar("benchmark", len(chosen), wanted=True) as advance, threadpool_limits(1):
         for name in chosen:
             rows += _measure_workload(WORKLOADS[name](np.random.default_rng(SEED)), quick)
             advance(1)

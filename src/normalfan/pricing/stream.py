@@ -41,7 +41,7 @@ Detail = Literal["full", "prices"]
 
 BLOCK_BYTES = 2**25
 MOST_BLOCK_BYTES = 2**29
-"""A block of losses has about the first size; only single large rounds go beyond the second."""
+"""A block of losses has about the first size; beyond the second only where it costs no memory."""
 
 
 def price_stream(
@@ -67,7 +67,7 @@ def price_stream(
         raise InputError(f"threads is {threads}, but must be at least 1: leave it out for one thread.")
     stream = as_stream(losses)
     pricer = BlockPricer(mdp, ties, full=detail == "full", exact_when_ambiguous=exact_when_ambiguous)
-    blocks = _numbered(stream.blocks(mdp.shape, block_rounds(mdp)))
+    blocks = _numbered(stream.blocks(mdp.shape, block_rounds(mdp, is_view=stream.is_view)))
     parts = []
     with progress_bar("pricing", stream.n_rounds, progress) as advance:
         for part in _in_order(pricer, blocks, threads):
@@ -78,16 +78,16 @@ def price_stream(
     return _join(parts)
 
 
-def block_rounds(mdp: MDP) -> int:
+def block_rounds(mdp: MDP, *, is_view: bool) -> int:
     """How many new rounds make a block.
 
-    Sweeps advance 56 (dense) or 8 rounds at a time, and a block shares one round with the last:
-    one less than a multiple of these keeps them full.
+    Sweeps advance 56 or 8 rounds at a time, and a block shares one round with the last: one less than
+    a multiple of these keeps them full.
     """
     round_bytes = 8 * math.prod(mdp.shape)
     for multiple in (56, 8):
         blocks = max(1, BLOCK_BYTES // (multiple * round_bytes))
-        if blocks * multiple * round_bytes <= MOST_BLOCK_BYTES:
+        if is_view or blocks * multiple * round_bytes <= MOST_BLOCK_BYTES:
             return blocks * multiple - 1
     return 1
 

@@ -27,7 +27,8 @@ Kernel: TypeAlias = "Callable[[FloatArray, tuple[float, float, float], bool], Sw
 
 def sweep_for(mdp: MDP, ties: TieRule, *, full: bool) -> Sweep:
     """The sweep of a problem, with its tables laid out once for all blocks."""
-    kernel = _kernel_of(mdp.transitions, mdp)
+    is_bandit = mdp.shape[:2] == (1, 1)
+    kernel = _bandit_sweep() if is_bandit else _kernel_of(mdp.transitions, mdp)
     rule = (ties.absolute, ties.relative, ties.band)
 
     def sweep(losses: FloatArray) -> Swept:
@@ -80,6 +81,12 @@ def _(transitions: Sparse, mdp: MDP) -> Kernel:
         weights=np.concatenate([kernel.data for kernel in kernels]),
     )
     return _successor_sweep(tables, mdp)
+
+
+def _bandit_sweep() -> Kernel:
+    from normalfan._kernels import bandit
+
+    return bandit.sweep
 
 
 def _successor_sweep(tables: Tables, mdp: MDP) -> Kernel:

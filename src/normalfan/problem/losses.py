@@ -38,6 +38,11 @@ class LossStream(Protocol):
         """How many rounds there are, or None if only reading them can tell."""
         ...
 
+    @property
+    def is_view(self) -> bool:
+        """Whether blocks are views of memory that exists anyway, so that large ones cost nothing."""
+        ...
+
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         """Blocks of at most `rounds` new rounds each, for losses of shape [H, S, A]."""
         ...
@@ -64,6 +69,10 @@ class ArrayLosses:
     def n_rounds(self) -> int:
         return len(self.array)
 
+    @property
+    def is_view(self) -> bool:
+        return bool(self.array.dtype == np.float64)
+
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         for start in range(0, self.n_rounds, rounds):
             rows = self.array[max(start - 1, 0) : start + rounds]
@@ -74,6 +83,8 @@ class ArrayLosses:
 
 class IterableLosses:
     """Losses that arrive one round at a time, from any iterable; read once, as they come."""
+
+    is_view = False
 
     def __init__(self, source: Iterable[Any], axes: str = "HSA") -> None:
         _check_axes(axes, among="HSA")
@@ -101,6 +112,8 @@ class FactoredLosses:
 
     `coefficients`: [T, K]. `features`: [K, H, S, A], or scipy sparse [K, H·S·A].
     """
+
+    is_view = False
 
     def __init__(self, coefficients: Any, features: Any) -> None:
         self.coefficients: FloatArray = read_numbers("coefficients", coefficients).astype(np.float64)
@@ -136,6 +149,8 @@ class FactoredLosses:
 
 class Negated:
     """The negative of another stream."""
+
+    is_view = False
 
     def __init__(self, stream: LossStream) -> None:
         self.stream = stream

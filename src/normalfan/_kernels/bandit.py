@@ -1,0 +1,101 @@
+"""One state, one step: the bandit, where a round is a row of numbers and no dynamics are left.
+
+    V = min_a loss[t,a],   A = loss[t] - V (0 where tied),   price = min of A over the arms tied in round t-1
+
+Every round is read in order and used once, so here the lanes are arms, not rounds. The tied arms of a
+round are kept as bytes of bits until the next. Everything else a sweep reports is read off them: there is
+one reached state, so the face's dimension is the number of tied arms less one, and the margin is the
+smallest advantage of the others, exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from normalfan._kernels.buffers import Swept, allocate, swept
+from normalfan._kernels.compiling import kernel
+from normalfan._kernels.lanes import (
+    at_most,
+    bits_of,
+    broadcast,
+    fma,
+    lanes_of,
+    least,
+    load,
+    mask_of,
+    maximum,
+    minimum,
+    select,
+)
+from normalfan._kernels.words import size
+
+LANES = 8
+ALL = (1 << LANES) - 1
+
+
+@kernel
+def bandit_kernel(losses, arms, rule, before, out, detail):
+    """`losses` [N, padded arms], flat; a row is padded with the largest float64, never optimal.
+
+    `before` holds the tied arms of the round before, a byte for eight of them: all, at first.
+    """
+    value, price, crossed, vertex, dimension, near, finite = out
+    zero = lanes_of(np.uint16(0))
+    infinite = broadcast(np.inf, zero)
+    slack, relative, band = rule
+    width = len(before) * LANES
+    for t in range(len(value)):
+        start = t * width
+        smallest, unbounded = infinite, zero
+        for k in range(0, width, LANES):
+            x = load(losses, start + k, zero)
+            smallest = minimum(x, smallest)
+            unbounded = fma(x, zero, unbounded)
+        v = least(smallest)
+        tolerance = slack + relative * abs(v)
+        base, rule_edge = broadcast(v, zero), broadcast(tolerance, zero)
+        upper = broadcast(tolerance * band, zero)
+        held, doubtful, gap = infinite, zero, infinite
+        tied_arms, changed = np.int64(0), np.int64(0)
+        for k in range(0, width, LANES):
+            d = load(losses, start + k, zero) - base
+            tied = at_most(d, rule_edge)
+            now, old = bits_of(tied), np.int64(before[k // LANES])
+            held = minimum(select(mask_of(old, zero), select(tied, zero, d), infinite), held)
+            doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
+            gap = minimum(select(tied, infinite, d), gap)
+            tied_arms += size(np.uint64(now))
+            changed |= now ^ old
+            before[k // LANES] = now
+        value[t], price[t] = v, least(held)
+        crossed[t], vertex[t], dimension[t] = changed != 0, tied_arms == 1, tied_arms - 1
+        near[t] = bits_of(at_most(doubtful * broadcast(band, zero), rule_edge)) != ALL
+        finite[t] = bits_of(at_most(unbounded, zero)) == ALL
+        if detail is not None:
+            left_out = np.inf if tied_arms == arms else least(gap)
+            detail.by_step[t, 0] = price[t]
+            detail.margin[t], detail.advantage_gap[t] = left_out, left_out
+            detail.margin_exact[t] = True
+
+
+def sweep(losses: np.ndarray, ties: tuple[float, float, float], detail: bool) -> Swept:
+    """Price the rounds ``losses`` [N,1,1,K] (float64, any strides), one after another."""
+    rounds, *_, arms = losses.shape
+    rows = _padded_rows(losses.reshape(rounds, arms))
+    out, _, more = allocate(rounds, 1, 1, LANES, detail)
+    everything = np.full(rows.shape[1] // LANES, ALL, np.uint8)
+    if arms % LANES:
+        everything[-1] = (1 << arms % LANES) - 1
+    bandit_kernel(rows.reshape(-1), arms, tuple(ties), everything, out, more)
+    return swept(out, more)
+
+
+def _padded_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows of whole lanes, read-only; copied only where that is needed."""
+    missing = -rows.shape[1] % LANES
+    if missing:
+        largest = np.finfo(np.float64).max
+        rows = np.pad(rows, ((0, 0), (0, missing)), constant_values=largest)
+    view = np.ascontiguousarray(rows).view()
+    view.flags.writeable = False
+    return view
