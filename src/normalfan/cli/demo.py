@@ -16,7 +16,7 @@ SIDE, HORIZON, START = 9, 12, (4, 4)
 STORY = (
     ((8, 8), 1.0, "the goal is in the far corner"),
     ((8, 8), 3.0, "distance costs three times as much"),
-    ((8, 8), 0.5, "distance costs half as much"),
+    ((8, 8), 0.5, "distance costs a sixth of that"),
     ((8, 7), 0.5, "the goal moves by one cell"),
     ((8, 7), 2.0, "distance costs four times as much"),
     ((4, 8), 2.0, "the goal moves along the edge"),

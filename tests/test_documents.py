@@ -1,0 +1,21 @@
+"""What the documents show is what the package does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_readme_example_prints_what_it_says(capsys) -> None:  # type: ignore[no-untyped-def]
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    exec(compile(example, "README.md", "exec"), {})  # noqa: S102
+    promised = re.findall(r"print\(.*?\)\s*# (\[.*?\])", example)
+    assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_relative_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
