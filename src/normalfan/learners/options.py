@@ -1,0 +1,84 @@
+"""Step sizes and the other numbers a learner is built with, checked in one place.
+
+A step size is a number or a schedule, a function of the round:
+
+    >>> step_size(0.3, round=7), step_size(lambda t: 1 / (1 + t), round=3)
+    (0.3, 0.25)
+
+`DEFAULT_ETA` lies inside both of the paper's sweeps (0.04 to 1 on the simplex and the tree, 0.04 to 0.6 on
+the gridworld). It is a place to start, not a recommendation: the best value is often the edge of a sweep.
+
+The floor. Exponential weights have a memory without bound: an action that loses by g for n rounds carries
+log-odds of −ηgn and needs as many rounds of the opposite loss to come back. With `floor` = f > 0 the policy
+is, after every step, *mixed* with the uniform one,
+
+    π ← (1 − A·f) π + f,
+
+so that no action is ever less likely than f, log-odds never leave ±log(1/f), and a learner recovers from
+any past within about log(1/f) / (ηg) rounds; it pays for that with a share A·f of its play spent at random
+in every state. The kept iterate is mixed, not only the play. The paper names no floor, and f = 0, the
+default, is that reading. The choice decides comparisons between learners: say which one was made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+from normalfan.errors import InputError
+from normalfan.problem.mdp import MDP
+
+StepSize: TypeAlias = float | Callable[[int], float]
+"""A constant step size, or a schedule: the step size of each round, counted from 0."""
+
+DEFAULT_ETA = 0.3
+
+
+def step_size(eta: StepSize, round: int, *, may_be_infinite: bool = False) -> float:
+    """The step size of a round."""
+    if not callable(eta):
+        return check_positive("eta", eta, may_be_infinite=may_be_infinite)
+    return check_positive(f"eta({round})", eta(round), may_be_infinite=may_be_infinite)
+
+
+def check_step_size(eta: StepSize, *, may_be_infinite: bool = False) -> StepSize:
+    """Refuse a bad constant at once; what a schedule says is checked in the round it is asked."""
+    return eta if callable(eta) else check_positive("eta", eta, may_be_infinite=may_be_infinite)
+
+
+def check_positive(name: str, number: float, *, may_be_infinite: bool = False) -> float:
+    if not number > 0 or (math.isinf(number) and not may_be_infinite):
+        rule = "positive" if may_be_infinite else "positive and finite"
+        raise InputError(f"{name} is {number}, but must be {rule}: leave it out for the default.")
+    return float(number)
+
+
+def check_not_negative(name: str, number: float, *, may_be_infinite: bool = False) -> float:
+    if not number >= 0 or (math.isinf(number) and not may_be_infinite):
+        rule = "at least 0" if may_be_infinite else "finite and at least 0"
+        raise InputError(f"{name} is {number}, but must be {rule}: leave it out for the default.")
+    return float(number)
+
+
+def check_fraction(name: str, number: float, *, below: float, among: str) -> float:
+    """Refuse a number outside [0, below)."""
+    if not 0 <= number < below:
+        raise InputError(
+            f"{name} is {number}, but must be at least 0 and below {below:g} ({among}): 0 switches it off."
+        )
+    return float(number)
+
+
+def check_floor(mdp: MDP, floor: float) -> float:
+    """A floor f for every action needs A·f < 1."""
+    return check_fraction("floor", floor, below=1 / mdp.n_actions, among=f"1 over {mdp.n_actions} actions")
+
+
+def check_one_state(name: str, mdp: MDP) -> MDP:
+    if mdp.shape[:2] != (1, 1):
+        raise InputError(
+            f"{name} was given a problem of {mdp.horizon} steps and {mdp.n_states} states, but must have one "
+            f"of each: use MirrorDescent, which is the same update in every state and step."
+        )
+    return mdp
