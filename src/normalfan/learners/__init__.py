@@ -1,0 +1,1 @@
+"""Learners: what plays a policy each round and then sees the loss."""
