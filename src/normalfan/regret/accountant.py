@@ -101,8 +101,9 @@ class Accountant:
         mdp, past = self.mdp, self._past
         visits = occupancy(mdp, policy)
         backup = optimal_backup(mdp, loss)
-        advantages = backup.settled(mdp, self.ties)
-        face = Face(mdp, canonical(mdp, backup.tied(mdp, self.ties)))
+        tied = backup.tied(mdp, self.ties)
+        advantages = np.where(tied, 0.0, backup.advantages)
+        face = Face(mdp, canonical(mdp, tied))
         comparator = first_vertex(face)
         present = _Past(np.array(loss), face, comparator, occupancy(mdp, comparator))
         price, selection = (0.0, 0.0) if past is None else split_regret(past.face, advantages, visits)
