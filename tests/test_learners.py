@@ -26,7 +26,7 @@ seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=12)
 
 
-def waning(round: int) -> float:  # noqa: A002
+def waning(round: int) -> float:
     return 1.0 / (1 + round)
 
 

@@ -17,6 +17,7 @@ Importing the package loads NumPy and little else: SciPy, numba and polars come 
 
 from __future__ import annotations
 
+from normalfan import learners
 from normalfan.errors import InputError
 from normalfan.exact.certificate import Certificate, check_certificate
 from normalfan.exact.certify import certify, speaks_of
@@ -40,6 +41,8 @@ from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.losses import ArrayLosses, FactoredLosses, IterableLosses, rewards
 from normalfan.problem.mdp import MDP
+from normalfan.regret.decompose import Decomposition, decompose
+from normalfan.regret.run import RunLog, run
 
 __version__ = "0.1.0"
 
@@ -49,6 +52,7 @@ __all__ = [
     "Certificate",
     "ConeMargin",
     "Crossing",
+    "Decomposition",
     "Detection",
     "Diameter",
     "Face",
@@ -58,20 +62,24 @@ __all__ = [
     "IterableLosses",
     "Monitor",
     "PricedMotion",
+    "RunLog",
     "Step",
     "TieRule",
     "certify",
     "check_certificate",
     "cone_margin",
+    "decompose",
     "detect",
     "diameter",
     "fan_slice",
+    "learners",
     "objective_range",
     "occupancy",
     "optimal_face",
     "price",
     "price_stream",
     "rewards",
+    "run",
     "speaks_of",
     "value_error",
     "whole_polytope",

@@ -2,9 +2,12 @@
 
     one state         Hedge, OptimisticHedge, FixedShare, EuclideanMirrorDescent
     every problem     MirrorDescent, OptimisticMirrorDescent, TrustRegion, ThresholdedMirrorDescent, OReps
+    the paper's own   FaceTracker, with a selector: Lexicographic, RandomVertex, RandomPoint, Oracle,
+                      Predictive, StickyEntropy, StickyEuclidean
     models            LastLoss, ExponentialAverage, FromHistory
 
-Each is built as `Name(mdp, eta=…)`, plays the uniform policy first and sees the whole loss of every round.
+The baselines are built as `Name(mdp, eta=…)`, the tracker as `FaceTracker(mdp, selector)`. All play the uniform
+policy first and see the whole loss of every round.
 """
 
 from __future__ import annotations
@@ -19,24 +22,37 @@ from normalfan.learners.options import StepSize
 from normalfan.learners.oreps import OReps
 from normalfan.learners.protocol import Clairvoyant, Learner
 from normalfan.learners.thresholded import ThresholdedMirrorDescent
+from normalfan.learners.tracking.prediction import Oracle, Predictive
+from normalfan.learners.tracking.selection import Lexicographic, RandomPoint, RandomVertex, Selector
+from normalfan.learners.tracking.sticky import StickyEntropy, StickyEuclidean
+from normalfan.learners.tracking.tracker import FaceTracker
 from normalfan.learners.trust_region import TrustRegion
 
 __all__ = [
     "Clairvoyant",
     "EuclideanMirrorDescent",
     "ExponentialAverage",
+    "FaceTracker",
     "FixedShare",
     "FromHistory",
     "Hedge",
     "LastLoss",
     "Learner",
+    "Lexicographic",
     "LossModel",
     "MirrorDescent",
     "OReps",
     "OptimisticHedge",
     "OptimisticMirrorDescent",
+    "Oracle",
     "PolicyBackup",
+    "Predictive",
+    "RandomPoint",
+    "RandomVertex",
+    "Selector",
     "StepSize",
+    "StickyEntropy",
+    "StickyEuclidean",
     "ThresholdedMirrorDescent",
     "TrustRegion",
     "policy_backup",

@@ -1,0 +1,1 @@
+"""Learners run against streams, and their regret accounted for exactly."""
