@@ -6,8 +6,8 @@
                       Predictive, StickyEntropy, StickyEuclidean
     models            LastLoss, ExponentialAverage, FromHistory
 
-The baselines are built as `Name(mdp, eta=…)`, the tracker as `FaceTracker(mdp, selector)`. All play the uniform
-policy first and see the whole loss of every round.
+The baselines are built as `Name(mdp, eta=…)`, the tracker as `FaceTracker(mdp, selector)`. All play the
+uniform policy first and see the whole loss of every round.
 """
 
 from __future__ import annotations
