@@ -50,7 +50,7 @@ def _print_story(motion: PricedMotion) -> None:
     from rich.table import Table
 
     table = Table(title=f"A walk on a {SIDE}×{SIDE} grid, {HORIZON} steps a day, {len(STORY)} days")
-    for name in ("day", "what happened", "loss moved (L1)", "plan's price", "day's best value"):
+    for name in ("day", "what happened", "loss moved", "price", "best value"):
         table.add_column(name, justify="left" if name == "what happened" else "right")
     for t, (_, _, event) in enumerate(STORY):
         table.add_row(
