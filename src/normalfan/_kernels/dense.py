@@ -204,6 +204,8 @@ def _back_step(address, strides, rounds, h, shape, listed, rows, rule, block, q,
     block.largest[:] = 0.0
     for first in range(0, states, panel):
         width = min(panel, states - first)
+        if not listed[first : first + width].any():
+            continue
         _multiply(rows, first * actions, width * actions, block.values, groups, q)
         for s in range(first, first + width):
             if not listed[s]:
