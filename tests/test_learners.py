@@ -68,9 +68,9 @@ PUBLIC = {
 
 Make = Callable[[nf.MDP], Any]
 SETTINGS: dict[str, Make] = PUBLIC | {
-    f"{name} {options}": partial(PUBLIC[name], **options)
+    f"{name} {i}: {' '.join(options)}": partial(PUBLIC[name], **options)
     for name, many in OPTIONS.items()
-    for options in many
+    for i, options in enumerate(many)
 }
 every_setting = pytest.mark.parametrize("make", SETTINGS.values(), ids=SETTINGS)
 

@@ -255,7 +255,7 @@ def test_long_streams_are_read_across_blocks(monkeypatch: pytest.MonkeyPatch) ->
     rng = np.random.default_rng(0)
     losses = rng.normal(size=(200, 1, 1, 2))
     whole = run(ARMS, FaceTracker(ARMS), losses)
-    monkeypatch.setattr("normalfan.regret.run.block_rounds", lambda _: 7)
+    monkeypatch.setattr("normalfan.regret.run.block_rounds", lambda *_, **__: 7)
     pieces = run(ARMS, FaceTracker(ARMS), losses)
     np.testing.assert_array_equal(pieces.regret, whole.regret)
     np.testing.assert_array_equal(pieces.variations, whole.variations)
