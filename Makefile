@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMP := .venv/.installed
 
-.PHONY: run test check bench format clean
+.PHONY: run test lint check bench format clean
 
 run: $(STAMP)
 	@$(BIN)/normalfan demo
@@ -14,12 +14,13 @@ run: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: $(STAMP)
+lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(MAKE) test
+
+check: lint test
 
 bench: .venv/.installed-bench
 	$(BIN)/normalfan bench

@@ -279,22 +279,6 @@ def columns(typingctx, address, stride, like):
 
 
 @intrinsic
-def prefetch_lanes(typingctx, address, stride, like):
-    """Ask for the lines at ``address + i * stride`` bytes, one a lane; never faults.
-
-    Into the second cache only: the first is full of what is being worked on.
-    """
-
-    def codegen(context, builder, signature, args):
-        for i in range(like.count):
-            place = builder.add(args[0], builder.mul(args[1], number(i)))
-            ask_for(builder, builder.inttoptr(place, BYTES), 2)
-        return context.get_dummy_value()
-
-    return types.none(types.intp, types.intp, like), codegen
-
-
-@intrinsic
 def prefetch_items(typingctx, buffer, start, like):
     """Ask for the lines that hold ``buffer[start : start + 2n]``."""
 
