@@ -52,7 +52,7 @@ DEFAULT_RADIUS = 0.12
 """The paper's α."""
 
 RELATIVE_ACCURACY = 1e-12
-"""How close to the radius, relative to it, a binding divergence is brought."""
+"""How close to the radius, relative to it, a binding divergence is brought (logs beyond 1e4 allow less)."""
 
 MOST_ITERATIONS = 500
 
@@ -144,9 +144,12 @@ def _root(
             break
         root = np.sqrt(divergence)
         rise = 2 * root * (np.sqrt(radius) - root)
-        newton = x + np.divide(rise, slope, out=np.full_like(x, np.inf), where=slope > 0)
+        # Where the slope has underflowed the quotient is no number in (low, high), which is all it is asked.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            newton = x + rise / slope
         middle = np.where(np.isinf(high), 2 * low, np.sqrt(low * high))
-        x = np.where((low < newton) & (newton < high), newton, middle)
+        better = np.where((low < newton) & (newton < high), newton, middle)
+        x = np.where(close, x, better)
     return np.where(close, x, low)
 
 
