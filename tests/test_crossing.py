@@ -125,6 +125,17 @@ def test_causal_anisotropy_to_the_last_digits() -> None:
         assert priced / gamma == pytest.approx(horizon - layer, abs=4e-15 * horizon)
 
 
+def test_variation_is_the_norm_of_the_move(rng: np.random.Generator) -> None:
+    problem = random_problem(rng, rounds=20)
+    motion = nf.price_stream(problem.mdp(), problem.losses)
+    moves = np.diff(problem.losses, axis=0).reshape(19, -1)
+    for names, order in ((("l1", 1, "L1"), 1), (("l2", 2), 2), (("linf", np.inf, "inf"), np.inf)):
+        for name in names:
+            assert motion.variation(name)[0] == 0
+            expected = np.linalg.norm(moves, ord=order, axis=1)
+            np.testing.assert_allclose(motion.variation(name)[1:], expected, rtol=1e-12)
+
+
 def test_exact_oracle_and_engine_disagree_when_the_loss_is_changed(rng: np.random.Generator) -> None:
     """The oracle is able to object: a wrong previous loss gives another price somewhere."""
     differences = 0

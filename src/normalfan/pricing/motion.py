@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NORMS = ("l1", "l2", "linf")
 
-_NORM_NAMES = {1: "l1", 2: "l2", np.inf: "linf"}
+_NORM_NAMES = {1: "l1", 2: "l2", np.inf: "linf", "inf": "linf"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,9 +104,10 @@ class PricedMotion:
 
 
 def _norm_index(norm: str | float) -> int:
-    name = norm if isinstance(norm, str) else _NORM_NAMES.get(norm, "")
+    asked = norm.lower() if isinstance(norm, str) else norm
+    name = _NORM_NAMES.get(asked, asked)
     if name not in NORMS:
         raise InputError(
             f'norm is {norm!r}, but must be "l1", "l2" or "linf" (or 1, 2, inf): choose one of them.'
         )
-    return NORMS.index(name)
+    return NORMS.index(str(name))
