@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from normalfan import optimal_face, price, price_stream
+from normalfan import cone_margin, optimal_face, price, price_stream
 from normalfan.bench.linear_program import definitional_price
 from oracles import exact_mask, exact_price, exact_value
 from problems import random_problem
@@ -55,3 +55,26 @@ def test_prices_agree_with_the_definition_by_linear_programs(chunk: int) -> None
         previous, loss = problem.losses.astype(float)
         by_definition = definitional_price(mdp, previous, loss)
         assert price_stream(mdp, problem.losses).prices[1] == pytest.approx(by_definition, abs=1e-6)
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_margins_of_streams_are_those_of_single_rounds(chunk: int) -> None:
+    """`cone_margin` is tested against enumeration; streams use a cheaper bound where it is not exact."""
+    rng = np.random.default_rng([chunk, 3])
+    exact, bounds = 0, 0
+    for _ in range(60):
+        problem = random_problem(rng)
+        mdp = problem.mdp(str(rng.choice(problem.kinds())))
+        motion = price_stream(mdp, problem.losses)
+        assert motion.details is not None
+        for t, loss in enumerate(problem.losses):
+            single = cone_margin(mdp, loss)
+            gap = motion.details.advantage_gaps[t]
+            assert gap == pytest.approx(single.advantage_gap, rel=1e-12)
+            if motion.details.margin_exact[t]:
+                assert motion.margins[t] == pytest.approx(single.value, rel=1e-12)
+                exact += np.isfinite(single.value)
+            else:
+                assert motion.margins[t] <= single.value * (1 + 1e-12)
+                bounds += 1
+    assert min(exact, bounds) > 20

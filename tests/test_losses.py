@@ -10,6 +10,7 @@ import pytest
 
 import normalfan as nf
 from normalfan.pricing import stream as stream_module
+from problems import random_problem
 
 
 @pytest.fixture
@@ -124,6 +125,30 @@ def test_neither_blocks_nor_threads_change_a_bit(
         monkeypatch.setattr(stream_module, "block_rounds", lambda *_, n=rounds, **__: n)
         assert same(nf.price_stream(mdp, losses, threads=threads), expected)
         assert same(nf.price_stream(mdp, iter(losses), threads=threads), expected)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "deterministic", "bandit"])
+@pytest.mark.parametrize("rounds", [1, 7, 8, 9, 56, 57, 200])
+def test_prices_alone_are_the_prices_of_full_detail(kind: str, rounds: int) -> None:
+    """Two sweeps, the plain and the detailed one, and one readable form."""
+    rng = np.random.default_rng(rounds)
+    problem = random_problem(rng, rounds=rounds)
+    while kind == "deterministic" and not problem.is_deterministic:
+        problem = random_problem(rng, rounds=rounds)
+    losses: np.ndarray = problem.losses.astype(float)
+    if kind == "bandit":
+        mdp, losses = nf.MDP(np.zeros((1, 11), dtype=int), 0, 1), rng.integers(0, 9, (rounds, 1, 1, 11))
+    else:
+        mdp = problem.mdp(kind)
+    full = nf.price_stream(mdp, losses)
+    plain = nf.price_stream(mdp, losses, detail="prices")
+    for name, column in plain.columns().items():
+        np.testing.assert_array_equal(column, full.columns()[name])
+    faces = [nf.optimal_face(mdp, loss) for loss in losses]
+    for t in range(1, rounds):
+        assert plain.prices[t] == pytest.approx(nf.price(faces[t - 1], losses[t]).price, rel=1e-12)
+        assert plain.crossed[t] == (faces[t - 1] != faces[t])
+        assert plain.dimensions[t] == faces[t].dimension
 
 
 def test_inputs_are_left_alone(mdp: nf.MDP, losses: np.ndarray) -> None:
