@@ -66,17 +66,17 @@ def _begin(walk, visit, ptr, idx, initial):
 
 
 @inner
-def _move(walk, side, visit, size, s, weight, least):
-    """Give state s of frontier ``side`` a weight: the sum of what it is given, or the least."""
-    if walk.stamp[side, s] != visit:
-        walk.stamp[side, s] = visit
-        walk.mass[side, s] = weight
-        walk.front[side, size] = s
+def _move(masses, stamps, front, visit, size, s, weight, least):
+    """Give state s of a frontier a weight: the sum of what it is given, or the least."""
+    if stamps[s] != visit:
+        stamps[s] = visit
+        masses[s] = weight
+        front[size] = s
         return size + 1
     if not least:
-        walk.mass[side, s] += weight
-    elif weight < walk.mass[side, s]:
-        walk.mass[side, s] = weight
+        masses[s] += weight
+    elif weight < masses[s]:
+        masses[s] = weight
     return size
 
 
@@ -102,28 +102,39 @@ def _open(walk, side, least, rows):
 
 
 @inner
-def _close(walk, side, size, rows):
-    """After they were: list the states that got any; returns the frontier's size."""
+def _close(walk, side, visit, size, rows):
+    """After a step: list the states of a frontier in memory's order where that pays; returns its size.
+
+    Rows that were added at once left no list. A long list in order of arrival would send the next
+    step all over memory.
+    """
+    states = walk.mass.shape[1]
     if rows is not None:
         size = 0
-        for s in range(walk.mass.shape[1]):
+        for s in range(states):
             if 0.0 < walk.mass[side, s] < np.inf:
+                walk.front[side, size] = s
+                size += 1
+    elif size * 8 > states:
+        size = 0
+        for s in range(states):
+            if walk.stamp[side, s] == visit:
                 walk.front[side, size] = s
                 size += 1
     return size
 
 
 @inner
-def _spread(walk, side, visit, size, row, mass, least, indptr, indices, weights, rows):
+def _spread(masses, stamps, front, visit, size, row, mass, least, indptr, indices, weights, rows):
     """Send the mass of one (s, a) to its successors; returns the frontier's new size."""
     if rows is not None:
-        _add_row(walk.mass[side], rows, row, mass, least)
+        _add_row(masses, rows, row, mass, least)
         return size
     if indices is not None:
         if weights is None:
-            return _move(walk, side, visit, size, indices[row], mass, least)
+            return _move(masses, stamps, front, visit, size, indices[row], mass, least)
         for p in range(indptr[row], indptr[row + 1]):
-            size = _move(walk, side, visit, size, indices[p], mass * weights[p], least)
+            size = _move(masses, stamps, front, visit, size, indices[p], mass * weights[p], least)
     return size
 
 
@@ -135,6 +146,7 @@ def _follow_price(lane, count, visit, shape, per_step, tables, ptr, idx, initial
     size = _begin(walk, visit, ptr, idx, initial)
     for h in range(steps):
         here, ahead = h & 1, (h + 1) & 1
+        masses, stamps, front = walk.mass[ahead], walk.stamp[ahead], walk.front[ahead]
         grown = 0
         paid = 0.0
         _open(walk, ahead, False, rows)
@@ -146,20 +158,10 @@ def _follow_price(lane, count, visit, shape, per_step, tables, ptr, idx, initial
             if h + 1 < steps:
                 row = h * per_step + s * actions + np.int64(walk.pick[place])
                 grown = _spread(
-                    walk,
-                    ahead,
-                    visit + h + 1,
-                    grown,
-                    row,
-                    mass,
-                    False,
-                    indptr,
-                    indices,
-                    weights,
-                    rows,
-                )
+                    masses, stamps, front, visit + h + 1, grown, row, mass, False, indptr, indices, weights, rows,
+                )  # fmt: skip
         by_step[h] = paid
-        size = _close(walk, ahead, grown, rows)
+        size = _close(walk, ahead, visit + h + 1, grown, rows)
 
 
 @inner
@@ -172,6 +174,7 @@ def _measure_margin(lane, count, visit, shape, per_step, tables, ptr, idx, initi
     smallest = np.inf
     for h in range(steps):
         here, ahead = h & 1, (h + 1) & 1
+        masses, stamps, front = walk.mass[ahead], walk.stamp[ahead], walk.front[ahead]
         grown = 0
         _open(walk, ahead, least, rows)
         for k in range(size):
@@ -188,19 +191,10 @@ def _measure_margin(lane, count, visit, shape, per_step, tables, ptr, idx, initi
             for a in range(actions):
                 if (words[word + a] >> (lane + 1)) & 1:
                     grown = _spread(
-                        walk,
-                        ahead,
-                        visit + h + 1,
-                        grown,
-                        row + a,
-                        mass,
-                        least,
-                        indptr,
-                        indices,
-                        weights,
-                        rows,
-                    )
-        size = _close(walk, ahead, grown, rows)
+                        masses, stamps, front, visit + h + 1, grown, row + a, mass, least, indptr, indices,
+                        weights, rows,
+                    )  # fmt: skip
+        size = _close(walk, ahead, visit + h + 1, grown, rows)
     return margin, smallest
 
 
