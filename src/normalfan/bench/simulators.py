@@ -1,8 +1,8 @@
-"""The same sweep over step sizes, run by run in NumPy.
+"""The same sweep over step sizes in NumPy, run by run and all runs at once.
 
 The peers are the learners' equations written directly, without the checks that the learner objects make in
-every round: arrays allocated once, updated in place. They answer for one run, since a sweep is a loop over runs:
-what is compared is the time of a round of a run. All of them run on one thread in float64.
+every round: arrays allocated once, updated in place. What is compared is the time of a round of a run. All of
+them run on one thread in float64.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from normalfan.bench.peers import Peer
 from normalfan.bench.workloads import Workload
 from normalfan.problem.arrays import FloatArray
-from normalfan.problem.transitions import Deterministic
+from normalfan.problem.mdp import MDP
 from normalfan.simulation import MirrorSetting, simulate_hedge, simulate_mirror_descent
 
 
@@ -36,49 +36,52 @@ def _ours(workload: Workload, threads: int) -> Peer:
     return Peer(run, len(losses) * len(etas))
 
 
-def one_run_in_numpy(workload: Workload) -> Peer | None:
-    """The first run of the sweep."""
-    return _one_run_of_hedge(workload) if workload.name == "hedge" else _one_run_of_mirror_descent(workload)
+def numpy_one_run(workload: Workload) -> Peer:
+    """The first run of the sweep; a sweep is a loop over such runs."""
+    return _in_numpy(workload, np.array(workload.etas[0]), len(workload.losses))
 
 
-def _one_run_of_hedge(workload: Workload) -> Peer:
-    losses, eta = workload.losses[:, 0, 0], workload.etas[0]
-
-    def run() -> FloatArray:
-        logs, weights, cost = np.zeros((3, losses.shape[1]))
-        paid = np.empty(len(losses))
-        for t, loss in enumerate(losses):
-            np.exp(logs, out=weights)
-            paid[t] = weights @ loss / weights.sum()
-            np.multiply(loss, eta, out=cost)
-            logs -= cost
-            logs -= logs.max()
-        return paid
-
-    return Peer(run, len(losses))
+def numpy_all_runs(workload: Workload) -> Peer:
+    """All runs of the sweep, along an axis of every array, for some of the rounds."""
+    return _in_numpy(workload, np.array(workload.etas), min(len(workload.losses), 200) // 4)
 
 
-def _one_run_of_mirror_descent(workload: Workload) -> Peer | None:
+def _in_numpy(workload: Workload, etas: FloatArray, rounds: int) -> Peer:
+    losses = workload.losses[:rounds]
+    if workload.name == "hedge":
+        return Peer(lambda: _hedge(losses[:, 0, 0], etas), rounds * etas.size)
+    return Peer(lambda: _mirror_descent(workload.mdp, losses, etas), rounds * etas.size)
+
+
+def _hedge(losses: FloatArray, etas: FloatArray) -> FloatArray:
+    logs, weights, cost = np.zeros((3, *etas.shape, losses.shape[1]))
+    eta = etas[..., None]
+    paid = np.empty((len(losses), *etas.shape))
+    for t, loss in enumerate(losses):
+        np.exp(logs, out=weights)
+        paid[t] = weights @ loss / weights.sum(axis=-1)
+        np.multiply(eta, loss, out=cost)
+        logs -= cost
+        logs -= logs.max(axis=-1, keepdims=True)
+    return paid.T
+
+
+def _mirror_descent(mdp: MDP, losses: FloatArray, etas: FloatArray) -> FloatArray:
     """A loop over the steps, all states of a step at once."""
-    mdp, losses, eta = workload.mdp, workload.losses, workload.etas[0]
-    if not isinstance(mdp.transitions, Deterministic):
-        return None
-    nexts = mdp.transitions.nexts[0]
-
-    def run() -> FloatArray:
-        logs, policy, q = np.zeros((3, *mdp.shape))
-        paid = np.empty(len(losses))
-        for t, loss in enumerate(losses):
-            np.exp(logs, out=policy)
-            policy /= policy.sum(axis=-1, keepdims=True)
-            values = np.zeros(mdp.n_states)
-            for h in range(mdp.horizon - 1, -1, -1):
-                np.add(loss[h], values[nexts], out=q[h])
-                values = np.einsum("sa,sa->s", policy[h], q[h])
-            paid[t] = mdp.initial @ values
-            q *= eta
-            logs -= q
-            logs -= logs.max(axis=-1, keepdims=True)
-        return paid
-
-    return Peer(run, len(losses))
+    logs, policy, q = np.zeros((3, *etas.shape, *mdp.shape))
+    nexts = mdp.transitions.csr(0).indices.reshape(mdp.shape[1:])  # of a deterministic problem
+    eta = etas[..., None, None, None]
+    paid = np.empty((len(losses), *etas.shape))
+    for t, loss in enumerate(losses):
+        np.exp(logs, out=policy)
+        policy /= policy.sum(axis=-1, keepdims=True)
+        values = np.zeros((*etas.shape, mdp.n_states))
+        for h in range(mdp.horizon - 1, -1, -1):
+            here = q[..., h, :, :]
+            np.add(loss[h], values[..., nexts], out=here)
+            values = np.einsum("...a,...a->...", policy[..., h, :, :], here)
+        paid[t] = values @ mdp.initial
+        q *= eta
+        logs -= q
+        logs -= logs.max(axis=-1, keepdims=True)
+    return paid.T
