@@ -6,7 +6,7 @@ registers: lane ``i`` is round ``first + i`` and nothing ever mixes two lanes. P
 numba loops over such an axis are not vectorised reliably, so this module gives
 numba a small type, ``Lanes(n)``, and the few operations the kernels need:
 
-    x + y   x - y   x * y            lane by lane, rounded once each
+    x + y   x - y   x * y   x / y    lane by lane, rounded once each
     fma(x, y, z)                     x*y + z, one rounding on every processor
     minimum, maximum, absolute       as the names say
     broadcast(c, like)               a scalar in every lane of ``like``
@@ -112,6 +112,7 @@ def _define_operator(function, method: str) -> None:
 _define_operator(operator.add, "fadd")
 _define_operator(operator.sub, "fsub")
 _define_operator(operator.mul, "fmul")
+_define_operator(operator.truediv, "fdiv")
 
 
 @intrinsic

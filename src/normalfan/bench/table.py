@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from normalfan.bench import limits, peers
+from normalfan.bench import limits, peers, simulators
 from normalfan.bench.peers import Peer
 from normalfan.bench.workloads import WORKLOADS, Workload
 from normalfan.errors import InputError
 from normalfan.progress import progress_bar
 
-CONTESTANTS: dict[str, Callable[[Workload], Peer | None]] = {
+Contestants: TypeAlias = dict[str, Callable[[Workload], Peer | None]]
+
+PRICERS: Contestants = {
     "normalfan": peers.ours,
     "normalfan, 2 threads": peers.ours_two_threads,
     "normalfan, full detail": peers.ours_full,
@@ -24,6 +26,13 @@ CONTESTANTS: dict[str, Callable[[Workload], Peer | None]] = {
     "NumPy, bandit": peers.numpy_arms,
     "jaxdp, vmapped": peers.jaxdp_vmapped,
     "HiGHS": peers.highs,
+}
+
+SIMULATORS: Contestants = {
+    "normalfan": simulators.ours,
+    "normalfan, 2 threads": simulators.ours_two_threads,
+    "NumPy, run by run": simulators.numpy_one_run,
+    "NumPy, all runs at once": simulators.numpy_all_runs,
 }
 
 SEED = 20260629
@@ -49,7 +58,8 @@ def measure(names: list[str] | None = None, *, quick: bool = False) -> list[dict
 
 
 def _measure_workload(workload: Workload, quick: bool) -> list[dict[str, Any]]:
-    entered = {name: enter(workload) for name, enter in CONTESTANTS.items()}
+    field = SIMULATORS if workload.etas else PRICERS
+    entered = {name: enter(workload) for name, enter in field.items()}
     contestants = {name: peer for name, peer in entered.items() if peer is not None}
     best = dict.fromkeys(contestants, np.inf)
     for peer in contestants.values():
@@ -74,6 +84,11 @@ def _check_agreement(contestants: dict[str, Peer]) -> None:
         theirs = contestants["QuantEcon"].run()
         ours = contestants["normalfan"].run()[1 : len(theirs) + 1]
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+    for name in ("NumPy, run by run", "NumPy, all runs at once"):
+        if name in contestants:
+            paid = np.atleast_2d(contestants[name].run())
+            ours = contestants["normalfan"].run()[: len(paid), : paid.shape[1]]
+            np.testing.assert_allclose(ours, paid, rtol=1e-9)
 
 
 def _row(workload: Workload, contestant: str, taken: float, ours: float) -> dict[str, Any]:
@@ -87,7 +102,9 @@ def _row(workload: Workload, contestant: str, taken: float, ours: float) -> dict
 
 
 def _limit(workload: Workload) -> tuple[str, float] | None:
-    """The least time that this machine's memory or multipliers allow for a round."""
+    """The least time that this machine's memory or multipliers allow for a round, where that is clear."""
+    if workload.etas:
+        return None
     mdp = workload.mdp
     read = 8.0 * np.count_nonzero(mdp.reachable) * mdp.n_actions
     entries = float(mdp.transitions.csr(0).nnz * (mdp.horizon - 1))
@@ -115,7 +132,9 @@ def print_table(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="Both backups of a round, float64, one thread unless said otherwise")
+    table = Table(
+        title="A round: both its backups, or a learner's step; float64, one thread unless said otherwise"
+    )
     table.add_column("problem")
     table.add_column("contestant")
     table.add_column("µs a round", justify="right")

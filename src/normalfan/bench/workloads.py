@@ -1,4 +1,7 @@
-"""The four problems that the benchmark prices: one for each kind of transitions, and a bandit."""
+"""The problems of the benchmark.
+
+Four are priced, one for each kind of transitions and a bandit; two are sweeps of a learner over step sizes.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ class Workload:
     name: str
     description: str
     mdp: MDP
-    losses: FloatArray  # [T, H, S, A], larger than the caches
+    losses: FloatArray  # [T, H, S, A]; what is priced is larger than the caches
+    etas: tuple[float, ...] = ()  # of a sweep: one run each
 
 
 def dense(rng: np.random.Generator) -> Workload:
@@ -48,13 +52,28 @@ def arms(rng: np.random.Generator) -> Workload:
     return _workload("arms", "one state, K=128", bandit, 200_000, rng)
 
 
+def hedge(rng: np.random.Generator) -> Workload:
+    bandit = MDP(np.zeros((1, 128), dtype=int), 0, horizon=1)
+    return _workload("hedge", "Hedge, K=128, 64 step sizes; a round of a run", bandit, 2000, rng, 64)
+
+
+def mirror(rng: np.random.Generator) -> Workload:
+    description = "mirror descent, 15×15, A=5, H=30, 16 step sizes; a round of a run"
+    return _workload("mirror", description, gridworld(15, 30), 60, rng, 16)
+
+
 WORKLOADS: dict[str, Callable[[np.random.Generator], Workload]] = {
     "dense": dense,
     "grid": grid,
     "sparse": sparse,
     "arms": arms,
+    "hedge": hedge,
+    "mirror": mirror,
 }
 
 
-def _workload(name: str, description: str, mdp: MDP, rounds: int, rng: np.random.Generator) -> Workload:
-    return Workload(name, description, mdp, rng.random((rounds, *mdp.shape)))
+def _workload(
+    name: str, description: str, mdp: MDP, rounds: int, rng: np.random.Generator, n_runs: int = 0
+) -> Workload:
+    etas = tuple(np.geomspace(0.04, 1.0, n_runs).tolist())
+    return Workload(name, description, mdp, rng.random((rounds, *mdp.shape)), etas)

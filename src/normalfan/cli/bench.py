@@ -11,12 +11,13 @@ from normalfan.cli.output import AsJson, print_json
 
 def bench(
     workloads: Annotated[
-        list[str] | None, typer.Argument(help="dense, grid, sparse, arms; all of them by default.")
+        list[str] | None,
+        typer.Argument(help="dense, grid, sparse, arms, hedge, mirror; all of them by default."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Time a round's two backups here and in other libraries, and print the ratios.
+    """Time a round, priced or learned from, here and in other libraries, and print the ratios.
 
     Example:  normalfan bench grid dense
     """

@@ -56,7 +56,7 @@ def _(transitions: Dense, mdp: MDP) -> Kernel:
     from normalfan._kernels import dense
 
     rows = transitions.kernels.reshape(len(transitions.kernels), -1, mdp.n_states)
-    states = _reachable_states(mdp)
+    states = reachable_states(mdp)
     return lambda losses, rule, full: dense.sweep(
         losses, rows, states, mdp.reachable, mdp.initial, rule, mdp.is_certain, full
     )
@@ -92,13 +92,13 @@ def _bandit_sweep() -> Kernel:
 def _successor_sweep(tables: Tables, mdp: MDP) -> Kernel:
     from normalfan._kernels import successors
 
-    states = _reachable_states(mdp)
+    states = reachable_states(mdp)
     return lambda losses, rule, full: successors.sweep(
         losses, tables, states, mdp.initial, rule, mdp.is_certain, full
     )
 
 
-def _reachable_states(mdp: MDP) -> States:
+def reachable_states(mdp: MDP) -> States:
     from normalfan._kernels.buffers import States
 
     counts = mdp.reachable.sum(axis=1)
