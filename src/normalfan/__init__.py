@@ -17,7 +17,7 @@ Importing the package loads NumPy and little else: SciPy, numba and polars come 
 
 from __future__ import annotations
 
-from normalfan import learners
+from normalfan import learners, simulation
 from normalfan.errors import InputError
 from normalfan.exact.certificate import Certificate, check_certificate
 from normalfan.exact.certify import certify, speaks_of
@@ -80,6 +80,7 @@ __all__ = [
     "price_stream",
     "rewards",
     "run",
+    "simulation",
     "speaks_of",
     "value_error",
     "whole_polytope",

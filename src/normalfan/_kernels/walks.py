@@ -158,7 +158,8 @@ def _follow_price(lane, count, visit, shape, per_step, tables, ptr, idx, initial
             if h + 1 < steps:
                 row = h * per_step + s * actions + np.int64(walk.pick[place])
                 grown = _spread(
-                    masses, stamps, front, visit + h + 1, grown, row, mass, False, indptr, indices, weights, rows,
+                    masses, stamps, front, visit + h + 1, grown, row, mass, False, indptr, indices,
+                    weights, rows,
                 )  # fmt: skip
         by_step[h] = paid
         size = _close(walk, ahead, visit + h + 1, grown, rows)
