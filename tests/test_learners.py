@@ -212,6 +212,15 @@ def test_no_action_is_less_likely_than_the_floor(name: str, seed: int) -> None:
     assert np.min(plays) >= 0.05 * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("name", OPTIONS)
+def test_what_was_observed_counts_whatever_the_number_of_the_round(name: str) -> None:
+    learner = PUBLIC[name](nf.MDP([[0, 0]], 0, horizon=1))
+    for _ in range(3):  # three streams of one round each, every one numbered 0
+        before = learner.act(0)
+        learner.observe(0, np.array([[[0.0, 0.1]]]))
+        assert learner.act(0)[0, 0, 0] > before[0, 0, 0]
+
+
 def test_a_learner_works_on_its_own_copy_of_a_model() -> None:
     model = learners.ExponentialAverage(0.5)
     learner = learners.OptimisticHedge(nf.MDP([[0, 0]], 0, horizon=1), model=model)

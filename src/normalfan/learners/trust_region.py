@@ -34,13 +34,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.entropy import (
-    entropic_step,
-    log_sum_exp,
-    probabilities,
-    uniform_logs,
-    with_floor,
-)
+from normalfan.learners.entropy import entropic_step, probabilities, uniform_logs, with_floor
 from normalfan.learners.evaluation import PolicyBackup, policy_backup
 from normalfan.learners.options import StepSize, check_floor, check_positive, check_step_size, step_size
 from normalfan.problem.arrays import FloatArray
@@ -103,7 +97,7 @@ class TrustRegion:
         in_play = self._logs > -np.inf
         gaps = backup.q - backup.q.min(axis=2, keepdims=True, where=in_play, initial=np.inf)
         tied = gaps <= self.ties.thresholds(backup.values, self.mdp.reachable)[:, :, None]
-        return np.where(tied | ~in_play, 0.0, gaps)
+        return np.where(tied, 0.0, gaps)
 
 
 def _largest_steps(
@@ -140,7 +134,7 @@ def _root(
         divergence, slope = _divergence(logs, gaps, weights, x)
         low, high = np.where(divergence <= radius, x, low), np.where(divergence > radius, x, high)
         close = np.abs(divergence - radius) <= RELATIVE_ACCURACY * radius
-        if (close | (high <= low * (1 + RELATIVE_ACCURACY))).all():
+        if (close | (high <= np.nextafter(low, np.inf))).all():
             break
         root = np.sqrt(divergence)
         rise = 2 * root * (np.sqrt(radius) - root)
@@ -156,18 +150,13 @@ def _root(
 def _divergence(
     logs: FloatArray, gaps: FloatArray, weights: FloatArray | None, x: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """KL(π_x ‖ π) for π_x ∝ π exp(−x·gaps), and its derivative x·Var_x(gaps); x may be infinite.
-
-    KL = −x·E_x[gap] − log Z, in which every term stays finite where π_x has underflowed.
-    """
-    costs = _costs(gaps, x)
-    moved = logs - costs
-    log_z = log_sum_exp(moved)
-    chance = np.exp(moved - log_z[:, None])
-    spent = np.multiply(chance, costs, out=np.zeros_like(costs), where=chance > 0).sum(axis=1)
+    """KL(π_x ‖ π) for π_x ∝ π exp(−x·gaps), and its derivative x·Var_x(gaps); x may be infinite."""
+    moved = entropic_step(logs, _costs(gaps, x))
+    chance = np.exp(moved)
+    change = np.subtract(moved, logs, out=np.zeros_like(logs), where=chance > 0)
+    divergence = np.maximum((chance * change).sum(axis=1), 0.0)
     mean = (chance * gaps).sum(axis=1)
     variance = (chance * (gaps - mean[:, None]) ** 2).sum(axis=1)
-    divergence = np.maximum(-spent - log_z, 0.0)
     if weights is not None:
         divergence, variance = np.array([weights @ divergence]), np.array([weights @ variance])
     slope = np.multiply(x, variance, out=np.zeros_like(variance), where=variance > 0)
