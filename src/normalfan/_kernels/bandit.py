@@ -62,16 +62,18 @@ def bandit_kernel(losses, arms, rule, before, out, detail):
             tied = at_most(d, rule_edge)
             now, old = bits_of(tied), np.int64(before[k // LANES])
             held = minimum(select(mask_of(old, zero), select(tied, zero, d), infinite), held)
-            doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
-            gap = minimum(select(tied, infinite, d), gap)
+            if detail is not None:
+                doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
+                gap = minimum(select(tied, infinite, d), gap)
             tied_arms += size(np.uint64(now))
             changed |= now ^ old
             before[k // LANES] = now
         value[t], price[t] = v, least(held)
         crossed[t], vertex[t], dimension[t] = changed != 0, tied_arms == 1, tied_arms - 1
-        near[t] = bits_of(at_most(doubtful * broadcast(band, zero), rule_edge)) != ALL
         finite[t] = bits_of(at_most(unbounded, zero)) == ALL
+        near[t] = False
         if detail is not None:
+            near[t] = bits_of(at_most(doubtful * broadcast(band, zero), rule_edge)) != ALL
             left_out = np.inf if tied_arms == arms else least(gap)
             detail.by_step[t, 0] = price[t]
             detail.margin[t], detail.advantage_gap[t] = left_out, left_out

@@ -24,7 +24,7 @@ class Swept(NamedTuple):
     crossed: np.ndarray  # bool [N] canonical face differs from the round before
     vertex: np.ndarray  # bool [N] face is a single vertex
     dimensions: np.ndarray  # int64 [N]
-    near: np.ndarray  # bool [N] some advantage lies within the band around the rule
+    near: np.ndarray  # bool [N] some advantage lies within the band around the rule (with detail)
     finite: np.ndarray  # bool [N] every loss that was read is finite
     by_step: np.ndarray  # float64 [N,H] the price, by step at which it is paid
     margins: np.ndarray  # float64 [N] least cost of leaving the face; inf if nothing can

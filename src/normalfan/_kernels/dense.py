@@ -139,13 +139,12 @@ def _settle(address, strides, rounds, actions, states, s, row, rule, block, q, w
             d = load(q, place, zero) - v
             tied = at_most(d, tolerance)
             words[word + a] |= bits_of(tied) << (t + 1)
-            doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
             store(q, place, select(tied, zero, d))
             if walk is not None:
+                doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
                 least = minimum(select(tied, infinite, d), least)
-        unsure = ~bits_of(at_most(doubtful * broadcast(band, zero), tolerance))
-        block.near[t // LANES] |= unsure
         if walk is not None:
+            block.near[t // LANES] |= ~bits_of(at_most(doubtful * broadcast(band, zero), tolerance))
             store(walk.gap, (word // actions) * BLOCK + t, least)
 
 
@@ -197,7 +196,7 @@ def _hold(row, a, rounds, advantages, block):
 @inner
 def _back_step(address, strides, rounds, h, shape, listed, rows, rule, block, q, words, walk):
     """One step of the recursion for one block of rounds."""
-    _, states, actions = shape
+    steps, states, actions = shape
     groups = (rounds + LANES - 1) // LANES
     panel = len(q) // (actions * BLOCK)
     every = (1 << rounds) - 1
@@ -206,7 +205,10 @@ def _back_step(address, strides, rounds, h, shape, listed, rows, rule, block, q,
         width = min(panel, states - first)
         if not listed[first : first + width].any():
             continue
-        _multiply(rows, first * actions, width * actions, block.values, groups, q)
+        if h + 1 < steps:
+            _multiply(rows, first * actions, width * actions, block.values, groups, q)
+        else:
+            q[:] = 0.0
         for s in range(first, first + width):
             if not listed[s]:
                 continue

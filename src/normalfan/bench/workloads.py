@@ -26,11 +26,11 @@ class Workload:
 
 def dense(rng: np.random.Generator) -> Workload:
     kernel = rng.dirichlet(np.ones(200), size=(200, 8))
-    return _workload("dense", "S=200, A=8, H=30", MDP(kernel, 0, horizon=30), 496, rng)
+    return _workload("dense", "S=200, A=8, H=30", MDP(kernel, 0, horizon=30), 990, rng)
 
 
 def grid(rng: np.random.Generator) -> Workload:
-    return _workload("grid", "15×15, A=5, H=30, corner start", gridworld(15, 30), 2048, rng)
+    return _workload("grid", "15×15, A=5, H=30, corner start", gridworld(15, 30), 4096, rng)
 
 
 def sparse(rng: np.random.Generator) -> Workload:
@@ -44,7 +44,7 @@ def sparse(rng: np.random.Generator) -> Workload:
     kernel = csr_array((weights, columns, starts), shape=(n_rows, n_states))
     every_state = np.full(n_states, 1.0 / n_states)
     mdp = MDP(kernel, every_state, horizon=30)
-    return _workload("sparse", "S=20,000, A=5, 5 random successors, H=30", mdp, 56, rng)
+    return _workload("sparse", "S=20,000, A=5, 5 random successors, H=30", mdp, 55, rng)
 
 
 def arms(rng: np.random.Generator) -> Workload:
