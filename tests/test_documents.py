@@ -19,3 +19,13 @@ def test_relative_links_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_examples_of_the_learners_page_run(capsys) -> None:  # type: ignore[no-untyped-def]
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs/learners.md").read_text(), flags=re.DOTALL)
+    namespace: dict[str, object] = {}
+    for example in examples:
+        exec(compile(example, "learners.md", "exec"), namespace)  # noqa: S102
+    total, parts = map(float, capsys.readouterr().out.split())
+    assert abs(total - parts) < 1e-9
+    assert namespace["paid"].shape == (4, 200)  # type: ignore[attr-defined]
