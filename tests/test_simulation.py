@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import normalfan as nf
 from normalfan._kernels.compiling import inner
 from normalfan._kernels.exponential import exponential, weight
-from normalfan._kernels.lanes import lanes_of, load, store
+from normalfan._kernels.lanes import lanes_of
+from normalfan._kernels.memory import load, store
 from normalfan.environments.gridworld import gridworld
 from normalfan.learners import Hedge, Learner, MirrorDescent, ThresholdedMirrorDescent
 from normalfan.learners.evaluation import policy_backup

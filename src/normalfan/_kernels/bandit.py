@@ -21,12 +21,12 @@ from normalfan._kernels.lanes import (
     fma,
     lanes_of,
     least,
-    load,
     mask_of,
     maximum,
     minimum,
     select,
 )
+from normalfan._kernels.memory import load
 from normalfan._kernels.words import size
 
 LANES = 8

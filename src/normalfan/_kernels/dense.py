@@ -34,15 +34,13 @@ from normalfan._kernels.lanes import (
     bits_of,
     broadcast,
     fma,
-    gather,
     lanes_of,
-    load,
     maximum,
     minimum,
     select,
-    store,
     total,
 )
+from normalfan._kernels.memory import gather, load, store
 from normalfan._kernels.packed import PLANES, face_facts, keep_faces
 from normalfan._kernels.walks import walk_block
 from normalfan._kernels.words import lowest

@@ -23,19 +23,8 @@ import numpy as np
 from normalfan._kernels.buffers import States, aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.exponential import weight
-from normalfan._kernels.lanes import (
-    at_most,
-    broadcast,
-    fma,
-    item,
-    lane_count,
-    lanes_of,
-    load,
-    maximum,
-    minimum,
-    select,
-    store,
-)
+from normalfan._kernels.lanes import at_most, broadcast, fma, lane_count, lanes_of, maximum, minimum, select
+from normalfan._kernels.memory import item, load, store
 from normalfan._kernels.successors import read_losses
 
 LANES = 8

@@ -51,23 +51,17 @@ from normalfan._kernels.lanes import (
     at_most,
     bits_at_most,
     broadcast,
-    columns,
     fma,
-    gather,
-    item,
     lane_count,
     lanes_of,
-    load,
     mask_of,
     maximum,
     minimum,
     overlay,
-    prefetch_items,
     push_bits,
-    put,
     select,
-    store,
 )
+from normalfan._kernels.memory import columns, gather, item, load, prefetch_items, put, store
 from normalfan._kernels.packed import PLANES, face_facts, keep_faces
 from normalfan._kernels.walks import walk_block
 

@@ -13,17 +13,8 @@ import numpy as np
 
 from normalfan._kernels.buffers import aligned_zeros
 from normalfan._kernels.compiling import kernel
-from normalfan._kernels.lanes import (
-    absolute,
-    at_most,
-    bits_of,
-    fma,
-    lane_count,
-    lanes_of,
-    load,
-    maximum,
-    store,
-)
+from normalfan._kernels.lanes import absolute, at_most, bits_of, fma, lane_count, lanes_of, maximum
+from normalfan._kernels.memory import load, store
 from normalfan._kernels.successors import LANES, WORD, read_losses
 
 
