@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Detail = Literal["full", "prices"]
 
-BLOCK_BYTES = 2**25
+BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
 """A block of losses has about the first size; beyond the second only where it costs no memory."""
 
