@@ -97,7 +97,7 @@ class PricedMotion:
     def _full(self) -> Details:
         if self.details is None:
             raise InputError(
-                'this stream was priced with detail="prices", which keeps prices, values, crossed and '
+                'this stream was priced with detail="prices", but that keeps prices, values, crossed and '
                 'dimensions only: price it again with detail="full".'
             )
         return self.details
