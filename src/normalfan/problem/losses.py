@@ -14,7 +14,7 @@ Everything is a loss and minimised. Rewards are negated at this edge, by name: `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -52,10 +52,11 @@ class ArrayLosses:
     """An array of losses, in memory or memory-mapped, of any real dtype.
 
     `axes` names the axes that the array has, in this order, out of T, H, S, A; the loss is constant
-    along those it lacks. "TSA" is a loss that is the same at every step, "TA" a bandit's.
+    along those it lacks. "TSA" is a loss that is the same at every step, "TA" a bandit's. `round_names`
+    are for reports (dates, say).
     """
 
-    def __init__(self, array: Any, axes: str = "THSA") -> None:
+    def __init__(self, array: Any, axes: str = "THSA", *, round_names: Sequence[str] | None = None) -> None:
         _check_axes(axes, among="THSA", first="T")
         self.array = read_numbers("losses", array)
         self.axes = axes
@@ -64,6 +65,7 @@ class ArrayLosses:
                 f"losses have shape {list(self.array.shape)}, but {len(axes)} axes ({axes}) were "
                 f'announced: pass [T, H, S, A], or name the axes with ArrayLosses(array, axes="TSA").'
             )
+        self.round_names = _read_names(round_names, self.n_rounds)
 
     @property
     def n_rounds(self) -> int:
@@ -110,12 +112,13 @@ class IterableLosses:
 class FactoredLosses:
     """ℓ_t = Σ_k θ_t[k] · Φ_k: a few coefficients a round (prices) times fixed features (quantities).
 
-    `coefficients`: [T, K]. `features`: [K, H, S, A], or scipy sparse [K, H·S·A].
+    `coefficients`: [T, K]. `features`: [K, H, S, A], or scipy sparse [K, H·S·A]. `round_names` are for
+    reports.
     """
 
     is_view = False
 
-    def __init__(self, coefficients: Any, features: Any) -> None:
+    def __init__(self, coefficients: Any, features: Any, *, round_names: Sequence[str] | None = None) -> None:
         self.coefficients: FloatArray = read_numbers("coefficients", coefficients).astype(np.float64)
         if self.coefficients.ndim != 2:
             raise InputError(
@@ -129,6 +132,7 @@ class FactoredLosses:
                 f"features hold {self.features.shape[0]} rows, but coefficients have "
                 f"{self.coefficients.shape[1]} columns: both must count the same K features."
             )
+        self.round_names = _read_names(round_names, self.n_rounds)
 
     @property
     def n_rounds(self) -> int:
@@ -154,6 +158,7 @@ class Negated:
 
     def __init__(self, stream: LossStream) -> None:
         self.stream = stream
+        self.round_names = names_of_rounds(stream)
 
     @property
     def n_rounds(self) -> int | None:
@@ -183,12 +188,28 @@ def as_stream(losses: Any) -> LossStream:
     )
 
 
+def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:
+    """What the rounds of a stream are called, or None if they are numbered."""
+    names: tuple[str, ...] | None = getattr(stream, "round_names", None)
+    return names
+
+
 def as_loss(mdp: MDP, loss: Any, name: str = "loss") -> FloatArray:
     """One loss [H, S, A], validated, as a contiguous float64 array."""
     numbers = read_numbers(name, loss)
     _check_shape(name, numbers.shape, mdp.shape)
     check_finite(name, numbers)
     return np.ascontiguousarray(numbers, dtype=np.float64)
+
+
+def _read_names(names: Sequence[str] | None, n_rounds: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if len(names) != n_rounds:
+        raise InputError(
+            f"round_names hold {len(names)} names, but there are {n_rounds} rounds: give one name for each."
+        )
+    return tuple(map(str, names))
 
 
 def _expand(name: str, array: npt.NDArray[Any], axes: str, sizes: dict[str, int]) -> FloatArray:

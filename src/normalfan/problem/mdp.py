@@ -26,6 +26,7 @@ from normalfan.problem.arrays import (
     read_numbers,
     read_only,
 )
+from normalfan.problem.labels import Labels
 from normalfan.problem.transitions import Transitions, read_transitions
 
 
@@ -34,13 +35,17 @@ class MDP:
 
     `transitions`: probabilities [H, S, A, S], or [S, A, S] with `horizon`; scipy sparse [S·A, S] with
     `horizon`, or a list of H of them; integer next states [H, S, A], or [S, A] with `horizon`.
-    `initial`: a distribution [S] or a state's index.
+    `initial`: a distribution [S] or a state's index. `labels`: names to speak with, if there are any.
     """
 
-    def __init__(self, transitions: Any, initial: Any, horizon: int | None = None) -> None:
+    def __init__(
+        self, transitions: Any, initial: Any, horizon: int | None = None, *, labels: Labels | None = None
+    ) -> None:
         self.transitions: Transitions
         self.transitions, self.horizon = read_transitions(transitions, horizon)
         self.initial: FloatArray = _read_initial(initial, self.n_states)
+        self.labels = labels or Labels()
+        self.labels.check(self.shape)
 
     @property
     def n_states(self) -> int:

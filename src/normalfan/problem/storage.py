@@ -6,6 +6,7 @@
     dense        [K, S, A, S]
     nexts        [K, S, A]
     sparse       indptr [K, S·A + 1], indices and weights of all kernels one after the other
+    and, where there are names, step_labels [H], state_labels [S], action_labels [A]
 
 K is 1 for stationary transitions and H otherwise.
 """
@@ -19,10 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
+from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
 from normalfan.problem.transitions import Dense, Deterministic
 
 SCHEMA = 1
+
+_LABELS = {"steps": "step_labels", "states": "state_labels", "actions": "action_labels"}
 
 
 def mdp_to_arrays(mdp: MDP) -> dict[str, npt.NDArray[Any]]:
@@ -41,7 +45,8 @@ def mdp_to_arrays(mdp: MDP) -> dict[str, npt.NDArray[Any]]:
             arrays["indptr"] = np.stack([matrix.indptr for matrix in matrices]).astype(np.int64)
             arrays["indices"] = np.concatenate([matrix.indices for matrix in matrices])
             arrays["weights"] = np.concatenate([matrix.data for matrix in matrices])
-    return arrays
+    names = {kind: getattr(mdp.labels, kind) for kind in _LABELS}
+    return arrays | {_LABELS[kind]: np.array(given) for kind, given in names.items() if given}
 
 
 def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
@@ -55,7 +60,8 @@ def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
     else:
         transitions = _sparse_kernels(arrays)
     stationary = len(transitions) == 1
-    return MDP(transitions[0] if stationary else transitions, initial, horizon)
+    names = {kind: tuple(map(str, arrays[name])) for kind, name in _LABELS.items() if name in arrays}
+    return MDP(transitions[0] if stationary else transitions, initial, horizon, labels=Labels(**names))
 
 
 def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:

@@ -1,0 +1,115 @@
+"""A grid battery that trades a day's electricity prices.
+
+The state is the charge, in equal levels; a step is an hour. In each hour the battery charges or discharges
+at full or half power, or rests; a request beyond empty or full moves what there is. Charging and discharging
+lose energy, discharging wears the cells, and now and then a level leaks away. A day starts empty, and what
+is left at its end is worth nothing.
+
+The loss of hour h is price_h · (energy bought − energy sold) + wear · (energy discharged): linear in the
+day's 24 prices, so a stream of days is a `FactoredLosses` of 24 features and one for the wear.
+
+    >>> day = np.r_[np.full(12, 20.0), np.full(12, 80.0)]                      # cheap morning, dear evening
+    >>> battery = Battery()
+    >>> from normalfan.pricing.stream import price_stream
+    >>> price_stream(battery.mdp(), battery.losses([day, day[::-1]])).prices.round(0)
+    array([   0., 7252.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from normalfan.errors import InputError
+from normalfan.problem.arrays import FloatArray, read_numbers
+from normalfan.problem.labels import Labels
+from normalfan.problem.losses import FactoredLosses
+from normalfan.problem.mdp import MDP
+
+HOURS = 24
+POWERS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # of full power; negative discharges
+
+
+@dataclass(frozen=True, slots=True)
+class Battery:
+    """A battery by its data sheet; the default stores four hours of full power."""
+
+    capacity: float = 100.0  # MWh
+    power: float = 25.0  # MW
+    levels: int = 41  # of charge, empty and full included
+    charging: float = 0.93  # stored for each MWh bought
+    discharging: float = 0.93  # sold for each MWh taken out
+    leak: float = 0.01  # chance, each hour, of losing one level
+    wear: float = 5.0  # $ for each MWh taken out
+
+    def __post_init__(self) -> None:
+        for name in ("charging", "discharging"):
+            if not 0 < getattr(self, name) <= 1:
+                raise InputError(
+                    f"Battery.{name} is {getattr(self, name)}, but an efficiency lies above 0 and at most 1: "
+                    f"give 0.93 for a loss of 7 %."
+                )
+        if not 0 <= self.leak <= 1:
+            raise InputError(f"Battery.leak is {self.leak}, but a chance lies between 0 and 1: try 0.01.")
+        if self.levels < 2 or self._half_power < 1 or self._half_power % 1:
+            raise InputError(
+                f"Battery.levels is {self.levels}, but half power must move a whole number of levels an "
+                f"hour, and moves {self._half_power:g}: choose levels − 1 a multiple of 2·capacity/power."
+            )
+
+    @property
+    def level(self) -> float:
+        """MWh in one level."""
+        return self.capacity / (self.levels - 1)
+
+    @property
+    def _half_power(self) -> float:
+        return round(self.power / 2 / self.level, 9)
+
+    def mdp(self) -> MDP:
+        """The charge through a day, from empty, with names for hours, charges and actions."""
+        landing = np.arange(self.levels)[:, None] + self._moved()
+        transitions = np.zeros((self.levels, len(POWERS), self.levels))
+        charges, actions = np.indices(landing.shape)
+        transitions[charges, actions, landing] += 1 - self.leak
+        transitions[charges, actions, np.maximum(landing - 1, 0)] += self.leak
+        return MDP(transitions, 0, HOURS, labels=self._labels())
+
+    def features(self) -> FloatArray:
+        """[25, 24, levels, 5]: MWh bought in each hour, then the wear in $."""
+        moved = self._moved() * self.level
+        bought = np.where(moved > 0, moved / self.charging, moved * self.discharging)
+        features = np.zeros((HOURS + 1, HOURS, *moved.shape))
+        features[range(HOURS), range(HOURS)] = bought
+        features[HOURS] = self.wear * np.maximum(-moved, 0)
+        return features
+
+    def losses(self, prices: Any, *, round_names: Sequence[str] | None = None) -> FactoredLosses:
+        """The losses, in $, of days of hourly prices [T, 24] in $/MWh."""
+        days = read_numbers("prices", prices)
+        if days.ndim != 2 or days.shape[1] != HOURS:
+            raise InputError(
+                f"prices have shape {list(days.shape)}, but must be [T, {HOURS}]: "
+                f"give one row a day and one column an hour."
+            )
+        coefficients = np.hstack([days, np.ones((len(days), 1))])
+        return FactoredLosses(coefficients, self.features(), round_names=round_names)
+
+    def _moved(self) -> Any:
+        """[levels, 5]: by how many levels each action moves each charge."""
+        charge = np.arange(self.levels)[:, None]
+        asked = np.rint(np.array(POWERS) * 2 * self._half_power).astype(np.int64)
+        return np.clip(charge + asked, 0, self.levels - 1) - charge
+
+    def _labels(self) -> Labels:
+        verbs = {-1: "discharge", 0: "rest", 1: "charge"}
+        return Labels(
+            steps=tuple(f"{hour:02d}:00" for hour in range(HOURS)),
+            states=tuple(f"{i * self.level:g} MWh" for i in range(self.levels)),
+            actions=tuple(
+                f"{verbs[int(np.sign(p))]} {abs(p) * self.power:g} MW" if p else "rest" for p in POWERS
+            ),
+        )
