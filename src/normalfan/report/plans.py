@@ -1,0 +1,84 @@
+"""What changed in the plan: the old and the new one, step by step.
+
+Of the plans that were optimal yesterday the old one here is the cheapest under today's loss: it pays
+exactly the price. Of today's optimal plans the new one is the one that departs from it least, in expected
+number of steps, so that what differs has to differ. That plan is one backup on today's face whose cost is
+1 for each action that is not the old one.
+
+    >>> from normalfan.pricing.crossing import price
+    >>> arms = MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)
+    >>> yesterday, today = np.array([[[0.0, 0.0, 1.0]]]), np.array([[[2.0, 1.0, 0.0]]])
+    >>> change = plan_change(arms, price(optimal_face(arms, yesterday), today), today)
+    >>> change.steps[0].old.action, change.steps[0].new.action, change.steps[0].paid
+    (1, 2, 1.0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from normalfan.geometry.bellman import occupancy
+from normalfan.geometry.face import optimal_face
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.crossing import Crossing
+from normalfan.problem.arrays import FloatArray
+from normalfan.problem.mdp import MDP
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where a plan most probably is at a step, and what it does there."""
+
+    state: int
+    action: int
+    probability: float  # of being in that state
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of the old and of the new plan."""
+
+    step: int
+    old: Move
+    new: Move
+    paid: float  # the part of the price that the old plan pays at this step
+
+    @property
+    def differs(self) -> bool:
+        return self.old.action != self.new.action
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanChange:
+    """A crossing, as two plans side by side."""
+
+    crossing: Crossing
+    steps: tuple[PlanStep, ...]  # [H]
+
+    @property
+    def dearest(self) -> tuple[int, int, int]:
+        """The (h, s, a) at which the old plan pays most."""
+        attribution = self.crossing.attribution
+        h, s, a = np.unravel_index(int(attribution.argmax()), attribution.shape)
+        return int(h), int(s), int(a)
+
+
+def plan_change(mdp: MDP, crossing: Crossing, loss: FloatArray, ties: TieRule = DEFAULT_TIES) -> PlanChange:
+    """The plan that pays the price of `crossing` and the one that is optimal under its `loss` [H, S, A]."""
+    departs = np.where(crossing.policy == 1.0, 0.0, 1.0)
+    _, kept = optimal_face(mdp, loss, ties).minimise(departs)
+    old, new = _likely_moves(mdp, crossing.policy), _likely_moves(mdp, kept)
+    paid = crossing.by_step
+    return PlanChange(
+        crossing, tuple(PlanStep(h, old[h], new[h], float(paid[h])) for h in range(mdp.horizon))
+    )
+
+
+def _likely_moves(mdp: MDP, policy: FloatArray) -> list[Move]:
+    visits = occupancy(mdp, policy)
+    states = visits.sum(axis=2).argmax(axis=1)
+    return [
+        Move(int(s), int(visits[h, s].argmax()), float(visits[h, s].sum())) for h, s in enumerate(states)
+    ]
