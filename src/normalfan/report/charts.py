@@ -14,7 +14,7 @@ import numpy as np
 from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.regret.decompose import Decomposition
-from normalfan.report.fan import COLOURS, FanPicture
+from normalfan.report.fan import COLOURS, FanPicture, edges
 from normalfan.report.paid import PaidMap
 from normalfan.report.series import are_dates, outline, rounded
 
@@ -74,11 +74,18 @@ def paid_chart(paid: PaidMap) -> dict[str, Any]:
     }
 
 
-def fan_chart(fan: FanPicture, stops: Sequence[str], prices: Sequence[float | None]) -> dict[str, Any]:
-    """`stops`: what the losses of the path are called. `prices`: what they cost, where that is known."""
+def fan_chart(
+    fan: FanPicture, right: str, up: str, stops: Sequence[str], prices: Sequence[float]
+) -> dict[str, Any]:
+    """`right`, `up`: what the axes are called. `stops`, `prices`: of the losses of the path."""
     return {
         "xs": rounded(fan.xs),
         "ys": rounded(fan.ys),
+        "xSpan": rounded(edges(fan.xs)[[0, -1]]),
+        "ySpan": rounded(edges(fan.ys)[[0, -1]]),
+        "xTitle": right,
+        "yTitle": up,
+        "walls": rounded(fan.walls().reshape(-1, 4)),
         "labels": fan.labels.tolist(),
         "colours": fan.colours.tolist(),
         "palette": list(COLOURS),
@@ -86,7 +93,7 @@ def fan_chart(fan: FanPicture, stops: Sequence[str], prices: Sequence[float | No
         "path": rounded(fan.path),
         "inPlane": fan.in_plane.tolist(),
         "stops": list(stops),
-        "stopPrices": [None if price is None else rounded(price) for price in prices],
+        "stopPrices": rounded(prices),
     }
 
 

@@ -30,8 +30,8 @@ from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.problem.losses import IterableLosses
 from normalfan.problem.mdp import MDP
 
-COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33", "#ee8866", "#99ddff", "#aaaa00", "#dddddd")
-"""Fills that people with any colour vision tell apart and that dark and light lines stand out from."""
+COLOURS = ("#bbccee", "#eeeebb", "#ccddaa", "#ffcccc", "#cceeff", "#dddddd", "#f3d9b1", "#dccbe6")
+"""Pale fills, from which dark walls stand out; the walls, not the colours, tell faces apart."""
 
 PARALLEL = 1e-9
 """Two directions whose squared sine is below this span no plane that is worth drawing."""
@@ -84,6 +84,27 @@ class FanPicture:
     @property
     def n_faces(self) -> int:
         return len(self.colours)
+
+    def walls(self) -> FloatArray:
+        """[n, 2, 2]: segments from (x, y) to (x, y) between grid points of different faces."""
+        xs, ys = edges(self.xs), edges(self.ys)
+        j, i = np.nonzero(self.labels[:, 1:] != self.labels[:, :-1])
+        upright = np.stack([xs[i + 1], ys[j], xs[i + 1], ys[j + 1]], axis=1)
+        j, i = np.nonzero(self.labels[1:] != self.labels[:-1])
+        level = np.stack([xs[i], ys[j + 1], xs[i + 1], ys[j + 1]], axis=1)
+        return np.concatenate([upright, level]).reshape(-1, 2, 2)
+
+
+def edges(centres: FloatArray) -> FloatArray:
+    """The n + 1 borders of n grid cells.
+
+    >>> edges(np.array([0.0, 1.0, 3.0]))
+    array([-0.5,  0.5,  2. ,  4. ])
+    """
+    if len(centres) == 1:
+        return centres[0] + np.array([-0.5, 0.5])
+    between = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[2 * centres[0] - between[0]], between, [2 * centres[-1] - between[-1]]])
 
 
 def draw_fan(

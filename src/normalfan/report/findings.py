@@ -1,4 +1,4 @@
-"""What a report needs beyond the priced motion, found in one more pass through the losses.
+"""What a report needs beyond the priced motion, found by looking at some losses again.
 
 Three things need the losses themselves: the plans of the dearest rounds, the map of where the price is
 paid, and the losses around the dearest crossing, through which the fan is sliced. Only some rounds are
@@ -19,10 +19,9 @@ from normalfan.geometry.ties import TieRule
 from normalfan.pricing.crossing import price
 from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import FloatArray
-from normalfan.problem.losses import as_stream
+from normalfan.problem.losses import as_stream, rounds_of
 from normalfan.problem.mdp import MDP
 from normalfan.report.plans import PlanChange, plan_change
-from normalfan.report.rounds import crossings, most_expensive
 
 SHARE = 0.99
 LISTED = 50
@@ -64,7 +63,8 @@ def look_again(mdp: MDP, losses: Any, motion: PricedMotion, ties: TieRule) -> Fi
     paid = np.zeros(mdp.shape[:2])
     carrying = set(attributed)
     wanted = carrying | {t for t in nearby if t > 0}
-    for t, previous, loss in crossings(mdp, stream, wanted):
+    for t in sorted(wanted):
+        previous, loss = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
         if t in carrying:
             crossing = price(optimal_face(mdp, previous, ties), loss, ties)
             paid += crossing.attribution.sum(axis=2)
@@ -81,6 +81,18 @@ def look_again(mdp: MDP, losses: Any, motion: PricedMotion, ties: TieRule) -> Fi
         centre=centre,
         around=around,
     )
+
+
+def most_expensive(prices: FloatArray, *, share: float, at_most: int) -> list[int]:
+    """The fewest rounds that carry `share` of the total price, dearest first; equal prices by time.
+
+    >>> most_expensive(np.array([0.0, 1.0, 7.0, 2.0]), share=0.9, at_most=5)
+    [2, 3]
+    """
+    order = np.argsort(-prices, kind="stable")
+    paid = np.cumsum(prices[order])
+    enough = int(np.searchsorted(paid, share * paid[-1])) + 1
+    return [int(t) for t in order[: min(enough, at_most)] if prices[t] > 0]
 
 
 def _centre(motion: PricedMotion) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.motion import PricedMotion
+from normalfan.pricing.summary import summarise
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
@@ -73,7 +74,7 @@ def write_report(
         data,
         title=title,
         note=note,
-        summary=summary_sentences(mdp, losses, motion, unit),
+        summary=summary_sentences(summarise(mdp, losses, motion, norm=norm, ties=ties), measure, unit),
         captions=captions(motion, found, paid, fan, decomposition, called, unit),
         rows=rows,
         thinned=len(motion.prices) > MOST_POINTS,
@@ -89,5 +90,4 @@ def _fan_data(fan: CrossingFan | None, prices: FloatArray, called: Callable[[int
     if fan is None:
         return None
     stops = [called(t) for t in fan.stops]
-    chart = fan_chart(fan.picture, stops, [float(prices[t]) for t in fan.stops])
-    return chart | {"xTitle": fan.right, "yTitle": fan.up}
+    return fan_chart(fan.picture, fan.right, fan.up, stops, [float(prices[t]) for t in fan.stops])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from normalfan.pricing.motion import PricedMotion
-from normalfan.problem.mdp import MDP
+from normalfan.pricing.summary import NEGLIGIBLE, Summary
 from normalfan.regret.decompose import Decomposition
 from normalfan.report.charts import THINNEST, thin_rounds
 from normalfan.report.crossing_fan import CrossingFan
@@ -17,15 +16,45 @@ from normalfan.report.paid import PaidMap
 from normalfan.report.words import amount, counted, number, percent
 
 
-def summary_sentences(mdp: MDP, losses: Any, motion: PricedMotion, unit: str) -> list[str]:
-    later = motion.prices[1:]
-    free = int((later == 0).sum())
-    negligible = int(((later > 0) & (later < 0.01 * np.abs(motion.values[1:]))).sum())
-    return [
-        f"Of {counted(len(later), 'round')} after the first, {free:,} were free, {negligible:,} negligible "
-        f"(below 1 % of the round's value) and {len(later) - free - negligible:,} priced.",
-        f"Keeping the plan of the round before cost {amount(motion.total, unit)} in all.",
+def summary_sentences(summary: Summary, measure: str, unit: str) -> list[str]:
+    """The stream in a few sentences; `measure`: the name of the norm of the variation."""
+    moves = summary.rounds - 1
+    if not moves:
+        return ["One round has no plan before it: there is nothing to price yet."]
+    sentences = [
+        f"Keeping the plan of the round before was free in {summary.free:,} of {counted(moves, 'round')}, "
+        f"negligible (below {percent(NEGLIGIBLE)} of the round's value) in {summary.negligible:,} and priced in "
+        f"{summary.priced:,}. It cost {amount(summary.total, unit)} in all.",
     ]
+    if summary.dearest:
+        first, *others = summary.dearest
+        text = (
+            f"The dearest round is {first.name}, {amount(first.price, unit)}: of it, "
+            f"{amount(first.paid, unit)} is paid at step {first.step} in state {first.state}, where the old plan "
+            f"takes {first.action} and the new one {first.instead}."
+        )
+        if others:
+            listed = ", ".join(f"{one.name} ({amount(one.price, unit)})" for one in others)
+            text += f" Then come {listed}."
+        sentences += [text, _what_variation_said(summary, measure)]
+    if summary.ambiguous:
+        low, high = amount(summary.total_lowest, unit), amount(summary.total_highest, unit)
+        sentences.append(
+            f"{counted(summary.ambiguous, 'round')} may hang on a near-tie: read one way or the other, the total "
+            f"lies between {low} and {high}."
+        )
+    return sentences
+
+
+def _what_variation_said(summary: Summary, measure: str) -> str:
+    ranks = ", ".join(f"{one.variation_rank:,}" for one in summary.dearest)
+    text = (
+        f"By loss variation ({measure}) these rounds rank {ranks}; {percent(summary.free_variation)} of the "
+        f"variation fell on free rounds."
+    )
+    if summary.rank_correlation is not None:
+        text += f" Its rank correlation with the price is {summary.rank_correlation:.2f}."
+    return text
 
 
 def captions(
@@ -67,14 +96,14 @@ def _cumulative(motion: PricedMotion, decomposition: Decomposition | None, unit:
     if decomposition is None:
         best = float(motion.values.sum())
         return (
-            f"Planned anew each round the expected loss sums to {amount(best, unit)}; with the plan of the "
-            f"round before, to {amount(best + motion.total, unit)}. The difference is the price."
+            f"Planned anew each round (line) the expected loss sums to {amount(best, unit)}; with the plan of the "
+            f"round before (dashed), to {amount(best + motion.total, unit)}. The difference is the price."
         )
     text = (
         f"The learner's regret of {amount(decomposition.total_regret, unit)} is "
         f"{amount(decomposition.first_regret, unit)} in the first round, "
         f"{amount(decomposition.total_price, unit)} of price and "
-        f"{amount(decomposition.total_selection, unit)} of selection error."
+        f"{amount(decomposition.total_selection, unit)} of selection error (dotted)."
     )
     if not decomposition.exact:
         off = int((~decomposition.on_face).sum())
@@ -89,7 +118,7 @@ def _paid(motion: PricedMotion, found: Findings, paid: PaidMap, unit: str) -> st
     top = int(paid.by_step.argmax())
     text = (
         f"Most is paid at step {paid.steps[top]} ({percent(paid.by_step[top] / motion.total)} of the price); "
-        f"the darkest cell is {paid.states[state]} at {paid.steps[step]}, "
+        f"the dearest cell is {paid.states[state]} at {paid.steps[step]}, "
         f"{amount(float(paid.paid[state, step]), unit)}. The bars count every round; the map the "
         f"{counted(found.attributed, 'round')} that carry {percent(found.attributed_price / motion.total)} "
         f"of the price."

@@ -32,7 +32,7 @@ def percent(share: float) -> str:
     >>> percent(0.4567), percent(0.00123), percent(1.0)
     ('46 %', '0.12 %', '100 %')
     """
-    return f"{100 * share:.0f} %" if share >= 0.1 or not share else f"{100 * share:.2g} %"
+    return f"{100 * share:,.0f} %" if share >= 0.1 or not share else f"{100 * share:.2g} %"
 
 
 def counted(n: int, noun: str) -> str:

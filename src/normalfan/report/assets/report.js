@@ -57,14 +57,14 @@
         line(sums.selection, "", colour("third"), (y) => "selection error so far " + amount(y), { line: { color: colour("third"), width: 1.4, dash: "dot" } }),
         line(sums.regret, "2", colour("ink"), (y) => "regret so far " + amount(y)),
       ];
-      return { traces, more: stacked([inUnit("Price (line) and selection error (dotted)"), inUnit("Regret, their sum")], {}, {}) };
+      return { traces, more: stacked([inUnit("Price and selection error so far"), inUnit("Regret so far")], {}, {}) };
     }
     const traces = [
       price({ fill: "tozeroy", fillcolor: colour("accent") + "22" }),
       line(sums.behind, "2", colour("accent"), (y) => "with the plan before, so far " + amount(y), { line: { color: colour("accent"), width: 1.4, dash: "dash" } }),
       line(sums.anew, "2", colour("ink"), (y) => "planned anew, so far " + amount(y)),
     ];
-    return { traces, more: stacked([inUnit("Price so far"), inUnit("Loss so far: planned anew (line), with the plan before (dashed)")], {}, {}) };
+    return { traces, more: stacked([inUnit("Price so far"), inUnit("Loss so far")], {}, {}) };
   }));
 
   linkedCharts.push(register("chart-margins", () => {
@@ -102,9 +102,28 @@
       xaxis2: axis(Object.assign({ anchor: "y2", range, showgrid: false, zeroline: false }, ticks(paid.steps, few ? 6 : 12))),
       yaxis: axis({ domain: [0.8, 0.97], nticks: 3 }),
       yaxis2: axis(Object.assign({ domain: [0, 0.71], showgrid: false, zeroline: false }, ticks(paid.states, few ? 8 : 12))),
-      annotations: [heading(inUnit("Paid at each step"), 0.97), heading("and in which state (colour: the square root of what is paid)", 0.71)],
+      annotations: [heading(inUnit("Paid at each step"), 0.97), heading("in which state; colour: square root of the price", 0.71)],
     } };
   });
+
+  // A y axis shows what is in view. Plotly takes care of that while nothing is zoomed.
+  function fit(element, range) {
+    const update = {};
+    ["", "2"].forEach((number) => {
+      if (!range) { update[`yaxis${number}.autorange`] = true; return; }
+      const [low, high] = range.map(toNumber);
+      const seen = element.data.filter((trace) => trace.yaxis === "y" + number).flatMap((trace) =>
+        trace.y.filter((y, i) => y !== null && toNumber(trace.x[i]) >= low && toNumber(trace.x[i]) <= high));
+      const logged = element.layout["yaxis" + number].type === "log";
+      const shown = logged ? seen.filter((y) => y > 0).map(Math.log10) : seen;
+      if (!shown.length) return;
+      const filled = element.data.some((trace) => trace.yaxis === "y" + number && trace.fill === "tozeroy");
+      const least = Math.min(...shown, ...(filled && !logged ? [0] : [])), most = Math.max(...shown);
+      const room = 0.06 * ((most - least) || Math.abs(most) || 1);
+      update[`yaxis${number}.range`] = [least - room, most + room];
+    });
+    return update;
+  }
 
   const drawn = linkedCharts.filter(Boolean);
   const toNumber = (edge) => time.dates ? Date.parse(edge) : Number(edge);
@@ -115,7 +134,7 @@
     const to = range || whole;
     following = true;
     const update = { "xaxis.range": to.slice(), "xaxis2.range": to.slice(), "xaxis.autorange": false, "xaxis2.autorange": false };
-    Promise.all(drawn.map((element) => Plotly.relayout(element, update))).finally(() => { following = false; });
+    Promise.all(drawn.map((element) => Plotly.relayout(element, Object.assign({}, update, fit(element, range))))).finally(() => { following = false; });
   }
   drawn.forEach((element) => element.on("plotly_relayout", (change) => {
     if (following) return;
@@ -135,5 +154,6 @@
     scale.log = !scale.log;
     event.currentTarget.setAttribute("aria-pressed", String(scale.log));
     page.redraw();
+    move(span.range);
   });
 })();
