@@ -14,6 +14,7 @@ import typer
 from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
+from normalfan.cli.fan import fan
 from normalfan.cli.price import price
 
 FAILED, BAD_INPUT = 1, 2
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(bench)
 app.command()(price)
+app.command()(fan)
 
 
 @app.callback(invoke_without_command=True)
