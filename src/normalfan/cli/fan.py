@@ -76,8 +76,8 @@ def fan(
     plane = Plane(source.loss("--at", at), *(source.loss("--along", direction) for direction in along))
     if plane.is_flat:
         raise InputError(
-            f"--along is {along[0]} {along[1]}, but the two point the same way, or nowhere: a plane needs two "
-            f"directions that differ."
+            f"--along is {along[0]} {along[1]}, but the two point the same way, or nowhere: give two that "
+            f"differ, because a plane needs them."
         )
     stops, prices, stream = source.path(path)
     rounds = [] if stream is None else [np.array(loss) for loss in _each(stream, mdp)]
@@ -149,8 +149,8 @@ class _Source:
             first, last = _round(stream, "--path", start), _round(stream, "--path", end or start)
         if not 0 <= last - first < MOST_STOPS:
             raise InputError(
-                f"the path has {last - first + 1} rounds, but from 1 to {MOST_STOPS} can be drawn: choose them "
-                f"with --path FROM..TO."
+                f"the path has {last - first + 1} rounds, but from 1 to {MOST_STOPS} can be drawn: "
+                f"choose them with --path FROM..TO."
             )
         part = rounds_of(stream, first, last + 1)
         prices = price_stream(self.mdp, part).prices

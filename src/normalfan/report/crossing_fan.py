@@ -2,7 +2,8 @@
 
 Its x axis leads from the loss before the crossing, at 0, to the loss after it, at 1. Its y axis leads on to
 the loss of the next round, or back to the one before, so that three losses of the path lie in the plane;
-where these are on one line, towards the mean of the losses around, or along a loss that is the same everywhere.
+where these are on one line, towards the mean of the losses around, or along a loss that is the same
+everywhere.
 """
 
 from __future__ import annotations

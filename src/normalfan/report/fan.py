@@ -102,7 +102,7 @@ def edges(centres: FloatArray) -> FloatArray:
     array([-0.5,  0.5,  2. ,  4. ])
     """
     if len(centres) == 1:
-        return centres[0] + np.array([-0.5, 0.5])
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
     between = (centres[1:] + centres[:-1]) / 2
     return np.concatenate([[2 * centres[0] - between[0]], between, [2 * centres[-1] - between[-1]]])
 

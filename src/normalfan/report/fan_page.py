@@ -46,10 +46,10 @@ def write_fan(
 
 def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
     free = float((fan.prices == 0).mean())
+    most = amount(float(fan.prices.max()), unit)
     sentences = [
         f"{fan.labels.shape[1]} × {fan.labels.shape[0]} losses expose {fan.n_faces:,} optimal faces.",
-        f"Keeping the plan of the origin is free on {percent(free)} of them and costs up to "
-        f"{amount(float(fan.prices.max()), unit)}.",
+        f"Keeping the plan of the origin is free on {percent(free)} of them and costs up to {most}.",
     ]
     if len(fan.path):
         sentences.append(
@@ -75,7 +75,13 @@ def _draw(file: IO[bytes], kind: str, fan: FanPicture, title: str, right: str, u
     columns, lines = edges(fan.xs), edges(fan.ys)
     fills = ListedColormap(COLOURS)
     axes.pcolormesh(
-        columns, lines, fan.colours[fan.labels], cmap=fills, vmin=-0.5, vmax=len(COLOURS) - 0.5, rasterized=True
+        columns,
+        lines,
+        fan.colours[fan.labels],
+        cmap=fills,
+        vmin=-0.5,
+        vmax=len(COLOURS) - 0.5,
+        rasterized=True,
     )
     axes.add_collection(LineCollection(list(fan.walls()), colors="#6b675f", linewidths=0.5))
     axes.plot(*fan.path.T, color="#0065a8", linewidth=1.2)
@@ -83,7 +89,11 @@ def _draw(file: IO[bytes], kind: str, fan: FanPicture, title: str, right: str, u
         some = fan.path[fan.in_plane == inside]
         axes.plot(*some.T, "o", markersize=5, markerfacecolor=fill, markeredgecolor="#0065a8")
     axes.set(
-        xlim=columns[[0, -1]], ylim=lines[[0, -1]], xlabel=_literal(right), ylabel=_literal(up), title=_literal(title)
+        xlim=columns[[0, -1]],
+        ylim=lines[[0, -1]],
+        xlabel=_literal(right),
+        ylabel=_literal(up),
+        title=_literal(title),
     )
     # No date within: the same picture is the same file.
     figure.savefig(file, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)

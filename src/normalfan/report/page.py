@@ -23,8 +23,8 @@ from normalfan.report.crossing_fan import CrossingFan, slice_through
 from normalfan.report.findings import look_again
 from normalfan.report.paid import fold
 from normalfan.report.rendering import write_page
-from normalfan.report.series import MOST_POINTS
 from normalfan.report.sentences import captions, summary_sentences
+from normalfan.report.series import MOST_POINTS
 from normalfan.report.table import rows_of
 
 NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "L∞"}

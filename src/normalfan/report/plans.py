@@ -79,6 +79,4 @@ def plan_change(mdp: MDP, crossing: Crossing, loss: FloatArray, ties: TieRule = 
 def _likely_moves(mdp: MDP, policy: FloatArray) -> list[Move]:
     visits = occupancy(mdp, policy)
     states = visits.sum(axis=2).argmax(axis=1)
-    return [
-        Move(int(s), int(visits[h, s].argmax()), float(visits[h, s].sum())) for h, s in enumerate(states)
-    ]
+    return [Move(int(s), int(visits[h, s].argmax()), float(visits[h, s].sum())) for h, s in enumerate(states)]

@@ -53,6 +53,4 @@ def _plotly_script() -> str:
 
 
 def _missing(package: str) -> InputError:
-    return InputError(
-        f"{package} is not installed, but a report needs it: pip install 'normalfan[report]'."
-    )
+    return InputError(f"{package} is not installed, but a report needs it: pip install 'normalfan[report]'.")

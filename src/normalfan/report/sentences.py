@@ -21,17 +21,18 @@ def summary_sentences(summary: Summary, measure: str, unit: str) -> list[str]:
     moves = summary.rounds - 1
     if not moves:
         return ["One round has no plan before it: there is nothing to price yet."]
-    sentences = [
+    how_often = (
         f"Keeping the plan of the round before was free in {summary.free:,} of {counted(moves, 'round')}, "
-        f"negligible (below {percent(NEGLIGIBLE)} of the round's value) in {summary.negligible:,} and priced in "
-        f"{summary.priced:,}. It cost {amount(summary.total, unit)} in all.",
-    ]
+        f"negligible (below {percent(NEGLIGIBLE)} of the round's value) in {summary.negligible:,} and priced "
+        f"in {summary.priced:,}. It cost {amount(summary.total, unit)} in all."
+    )
+    sentences = [how_often]
     if summary.dearest:
         first, *others = summary.dearest
         text = (
             f"The dearest round is {first.name}, {amount(first.price, unit)}: of it, "
-            f"{amount(first.paid, unit)} is paid at step {first.step} in state {first.state}, where the old plan "
-            f"takes {first.action} and the new one {first.instead}."
+            f"{amount(first.paid, unit)} is paid at step {first.step} in state {first.state}, where the old "
+            f"plan takes {first.action} and the new one {first.instead}."
         )
         if others:
             listed = ", ".join(f"{one.name} ({amount(one.price, unit)})" for one in others)
@@ -40,8 +41,8 @@ def summary_sentences(summary: Summary, measure: str, unit: str) -> list[str]:
     if summary.ambiguous:
         low, high = amount(summary.total_lowest, unit), amount(summary.total_highest, unit)
         sentences.append(
-            f"{counted(summary.ambiguous, 'round')} may hang on a near-tie: read one way or the other, the total "
-            f"lies between {low} and {high}."
+            f"{counted(summary.ambiguous, 'round')} may hang on a near-tie: read one way or the other, the "
+            f"total lies between {low} and {high}."
         )
     return sentences
 
@@ -96,8 +97,8 @@ def _cumulative(motion: PricedMotion, decomposition: Decomposition | None, unit:
     if decomposition is None:
         best = float(motion.values.sum())
         return (
-            f"Planned anew each round (line) the expected loss sums to {amount(best, unit)}; with the plan of the "
-            f"round before (dashed), to {amount(best + motion.total, unit)}. The difference is the price."
+            f"Planned anew each round (line) the expected loss sums to {amount(best, unit)}; with the plan "
+            f"of the round before (dashed), to {amount(best + motion.total, unit)}. The difference is the price."
         )
     text = (
         f"The learner's regret of {amount(decomposition.total_regret, unit)} is "
@@ -158,8 +159,8 @@ def _fan(fan: CrossingFan | None, called: Callable[[int], str], unit: str) -> st
     before, at = called(fan.round - 1), called(fan.round)
     return (
         f"The plane through the losses of {before}, at (0, 0), and {at}, at (1, 0); upwards {fan.up}. Each "
-        f"region is a cone of losses with one optimal face, {fan.picture.n_faces:,} here; neighbours differ in "
-        f"colour. Moving within a region is free. Keeping the plan of {before} costs up to "
+        f"region is a cone of losses with one optimal face, {fan.picture.n_faces:,} here; neighbours differ "
+        f"in colour. Moving within a region is free. Keeping the plan of {before} costs up to "
         f"{amount(float(fan.picture.prices.max()), unit)} in this window. Hollow stops lie off the plane and "
         f"are drawn where it comes nearest."
     )

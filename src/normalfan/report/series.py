@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def outline(column: FloatArray, most: int = MOST_POINTS) -> IntArray:
     edges = np.linspace(0, len(column), most // 2 + 1).astype(np.int64)
     kept = [
         start + pick
-        for start, end in zip(edges[:-1], edges[1:], strict=True)
+        for start, end in pairwise(edges.tolist())
         for pick in (int(column[start:end].argmin()), int(column[start:end].argmax()))
     ]
     return np.unique(kept)
@@ -40,7 +41,7 @@ def are_dates(names: Sequence[str] | None) -> bool:
     """Whether names of rounds are ISO dates in order, so that a time axis can carry them."""
     if not names or any(not _DATE.fullmatch(name) for name in names):
         return False
-    return all(earlier < later for earlier, later in zip(names, names[1:], strict=False))
+    return all(earlier < later for earlier, later in pairwise(names))
 
 
 def rounded(numbers: Any) -> Any:

@@ -36,5 +36,9 @@ def percent(share: float) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """"1 round", "1,234 rounds"."""
+    """A number of things.
+
+    >>> counted(1, "round"), counted(1234, "round")
+    ('1 round', '1,234 rounds')
+    """
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -82,7 +82,7 @@
         size: 5, symbol: margin.exact.map((exact) => exact ? "circle" : "triangle-up-open"), color: colour("second") }),
     ];
     const logged = { type: "log", exponentformat: "power", nticks: 6 };
-    return { traces, more: stacked(["Smallest advantage gap; thin rounds are diamonds", "Margin; hollow: at least"], logged, logged) };
+    return { traces, more: stacked(["Smallest gap; diamonds: thin", "Margin; hollow: at least"], logged, logged) };
   }));
 
   register("chart-paid", () => {
