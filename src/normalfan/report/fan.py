@@ -17,7 +17,7 @@ always shows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -139,7 +139,8 @@ def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRul
                 yield plane.origin + x * plane.right + y * plane.up
 
     there_and_back = chain.from_iterable(zip(repeat(plane.origin), points(), strict=False))
-    motion = price_stream(mdp, IterableLosses(there_and_back), ties)
+    decided = replace(ties, band=1.0)  # nobody asks how sure the price of a grid point is
+    motion = price_stream(mdp, IterableLosses(there_and_back), decided)
     return motion.prices[1::2].reshape(len(ys), len(xs))
 
 

@@ -98,7 +98,8 @@ def _cumulative(motion: PricedMotion, decomposition: Decomposition | None, unit:
         best = float(motion.values.sum())
         return (
             f"Planned anew each round (line) the expected loss sums to {amount(best, unit)}; with the plan "
-            f"of the round before (dashed), to {amount(best + motion.total, unit)}. The difference is the price."
+            f"of the round before (dashed), to {amount(best + motion.total, unit)}. The difference "
+            f"is the price."
         )
     text = (
         f"The learner's regret of {amount(decomposition.total_regret, unit)} is "
