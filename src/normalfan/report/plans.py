@@ -9,8 +9,8 @@ number of steps, so that what differs has to differ. That plan is one backup on 
     >>> arms = MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)
     >>> yesterday, today = np.array([[[0.0, 0.0, 1.0]]]), np.array([[[2.0, 1.0, 0.0]]])
     >>> change = plan_change(arms, price(optimal_face(arms, yesterday), today), today)
-    >>> change.steps[0].old.action, change.steps[0].new.action, change.steps[0].paid
-    (1, 2, 1.0)
+    >>> change.steps[0].old.actions, change.steps[0].new.actions, change.steps[0].paid
+    ((1,), (2,), 1.0)
 """
 
 from __future__ import annotations
@@ -29,10 +29,14 @@ from normalfan.problem.mdp import MDP
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Where a plan most probably is at a step, and what it does there."""
+    """Where a plan most probably is at a step, and what it does there.
+
+    Actions that come to the same there (one loss, one distribution of the next state) are one move: an empty
+    battery rests by whatever name.
+    """
 
     state: int
-    action: int
+    actions: tuple[int, ...]
     probability: float  # of being in that state
 
 
@@ -47,7 +51,7 @@ class PlanStep:
 
     @property
     def differs(self) -> bool:
-        return self.old.action != self.new.action
+        return set(self.old.actions).isdisjoint(self.new.actions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,14 +73,32 @@ def plan_change(mdp: MDP, crossing: Crossing, loss: FloatArray, ties: TieRule = 
     """The plan that pays the price of `crossing` and the one that is optimal under its `loss` [H, S, A]."""
     departs = np.where(crossing.policy == 1.0, 0.0, 1.0)
     _, kept = optimal_face(mdp, loss, ties).minimise(departs)
-    old, new = _likely_moves(mdp, crossing.policy), _likely_moves(mdp, kept)
+    old, new = _likely_moves(mdp, crossing.policy, loss), _likely_moves(mdp, kept, loss)
     paid = crossing.by_step
     return PlanChange(
         crossing, tuple(PlanStep(h, old[h], new[h], float(paid[h])) for h in range(mdp.horizon))
     )
 
 
-def _likely_moves(mdp: MDP, policy: FloatArray) -> list[Move]:
+def _likely_moves(mdp: MDP, policy: FloatArray, loss: FloatArray) -> list[Move]:
     visits = occupancy(mdp, policy)
-    states = visits.sum(axis=2).argmax(axis=1)
-    return [Move(int(s), int(visits[h, s].argmax()), float(visits[h, s].sum())) for h, s in enumerate(states)]
+    moves = []
+    for h, s in enumerate(visits.sum(axis=2).argmax(axis=1).tolist()):
+        action = int(visits[h, s].argmax())
+        moves.append(Move(s, _same_moves(mdp, loss, h, s, action), float(visits[h, s].sum())))
+    return moves
+
+
+def _same_moves(mdp: MDP, loss: FloatArray, h: int, s: int, action: int) -> tuple[int, ...]:
+    """The actions that cost and do at (h, s) what `action` does."""
+    cost_alike = np.flatnonzero(loss[h, s] == loss[h, s, action]).tolist()
+    if len(cost_alike) == 1:
+        return (action,)
+
+    def leads_to(a: int) -> FloatArray:
+        mass = np.zeros(mdp.shape[1:])
+        mass[s, a] = 1.0
+        return mdp.transitions.push(h, mass)
+
+    there = leads_to(action)
+    return tuple(a for a in cost_alike if np.array_equal(leads_to(a), there))

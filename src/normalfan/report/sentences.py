@@ -121,7 +121,8 @@ def _paid(motion: PricedMotion, found: Findings, paid: PaidMap, unit: str) -> st
     text = (
         f"Most is paid at step {paid.steps[top]} ({percent(paid.by_step[top] / motion.total)} of the price); "
         f"the dearest cell is {paid.states[state]} at {paid.steps[step]}, "
-        f"{amount(float(paid.paid[state, step]), unit)}. The bars count every round; the map the "
+        f"{amount(float(paid.paid[state, step]), unit)}. The bars count every round; the map, whose "
+        f"colour is the square root of what is paid, the "
         f"{counted(found.attributed, 'round')} that carry {percent(found.attributed_price / motion.total)} "
         f"of the price."
     )

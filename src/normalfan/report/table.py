@@ -107,4 +107,4 @@ def _line(labels: Labels, step: PlanStep, unit: str) -> PlanLine:
 
 def _move(labels: Labels, move: Move) -> str:
     sure = "" if move.probability > 0.995 else f" ({percent(move.probability)})"
-    return f"{labels.action(move.action)} at {labels.state(move.state)}{sure}"
+    return f"{' or '.join(map(labels.action, move.actions))} at {labels.state(move.state)}{sure}"

@@ -4,6 +4,7 @@ const page = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const charts = [];
+  const paper = {};
   const colour = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
   const narrow = () => root.clientWidth < 640;
   // Plotly reads a little markup in texts; labels are the user's and must stay what they are.
@@ -33,7 +34,7 @@ const page = (() => {
       font: { family: colour("sans"), size: 12, color: colour("quiet") },
       hoverlabel: { bgcolor: colour("wash"), bordercolor: colour("line"), font: { color: colour("ink"), family: colour("sans") }, align: "left" },
       hovermode: "closest", showlegend: false, dragmode: false,
-    }, more);
+    }, paper, more);
   }
 
   // A heading within a figure, at the top left of a plot that ends at `top` of its height.
@@ -70,7 +71,14 @@ const page = (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => show(dark.matches ? "dark" : "light"));
   button.addEventListener("click", () => show(root.dataset.theme === "dark" ? "light" : "dark"));
-  addEventListener("beforeprint", () => { if (root.dataset.theme === "dark") show("light"); });
+  // Paper is light and narrow; plotly does not notice by itself.
+  let before = null;
+  addEventListener("beforeprint", () => { before = root.dataset.theme; paper.width = 680; show("light"); });
+  addEventListener("afterprint", () => {
+    delete paper.width;
+    show(before);
+    document.querySelectorAll(".chart").forEach((element) => Plotly.Plots.resize(element));
+  });
   show(dark.matches ? "dark" : "light");
 
   return { data, colour, narrow, plain, amount, axis, heading, ticks, register, redraw: () => charts.forEach((draw) => draw()) };

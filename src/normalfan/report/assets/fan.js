@@ -19,7 +19,7 @@ page.register("chart-fan", () => {
     { type: "scatter", mode: "lines", x: wallsX, y: wallsY, line: { color: "#6b675f", width: 0.7 }, hoverinfo: "skip" },
     { type: "scatter", mode: "lines", x: xs, y: ys, line: { color: accent, width: 1.6 }, hoverinfo: "skip" },
     { type: "scatter", mode: "markers", x: xs, y: ys, text: stops, hovertemplate: "%{text}<extra></extra>",
-      marker: { size: fan.stops.map((_, i) => fan.inPlane[i] ? 10 : 7), color: fan.inPlane.map((exact) => exact ? accent : "#ffffff"), line: { color: accent, width: 1.6 } } },
+      marker: { opacity: 1, size: fan.stops.map((_, i) => fan.inPlane[i] ? 10 : 7), color: fan.inPlane.map((exact) => exact ? accent : "#ffffff"), line: { color: accent, width: 1.6 } } },
   ];
   const named = fan.stops.map((name, i) => ({ name, i })).filter(({ i }) => fan.inPlane[i]).slice(0, 4);
   const annotations = named.map(({ name, i }) => ({

@@ -102,7 +102,7 @@
       xaxis2: axis(Object.assign({ anchor: "y2", range, showgrid: false, zeroline: false }, ticks(paid.steps, few ? 6 : 12))),
       yaxis: axis({ domain: [0.8, 0.97], nticks: 3 }),
       yaxis2: axis(Object.assign({ domain: [0, 0.71], showgrid: false, zeroline: false }, ticks(paid.states, few ? 8 : 12))),
-      annotations: [heading(inUnit("Paid at each step"), 0.97), heading("in which state; colour: square root of the price", 0.71)],
+      annotations: [heading(inUnit("Paid at each step"), 0.97), heading("and in which state", 0.71)],
     } };
   });
 
