@@ -26,6 +26,7 @@ from normalfan.report.findings import SHARE, look_again, most_expensive
 from normalfan.report.paid import MOST_STATES, MOST_STEPS, fold
 from normalfan.report.plans import plan_change
 from normalfan.report.series import are_dates, outline
+from normalfan.report.table import rows_of
 from problems import random_problem
 from sentences import check_refusal
 
@@ -235,6 +236,22 @@ def test_neighbours_on_the_map_have_different_colours(storm: tuple[nf.MDP, nf.Fa
     step = grid[1] - grid[0]
     assert min(left, bottom) >= grid[0] - step / 2 - 1e-12
     assert max(right, top) <= grid[-1] + step / 2 + 1e-12
+
+
+def test_an_empty_battery_rests_by_whatever_name() -> None:
+    battery = Battery(100.0, 50.0, 5, leak=0.0)
+    mdp = battery.mdp()
+    days = np.array(
+        [np.r_[np.full(12, 20.0), np.full(12, 80.0)], np.r_[np.full(12, 80.0), np.full(12, 20.0)]]
+    )
+    motion = nf.price_stream(mdp, battery.losses(days))
+    found = look_again(mdp, battery.losses(days), motion, DEFAULT_TIES)
+    (row,) = rows_of(mdp, motion, motion.variation(), found.changes, None, "$")
+    assert {line.new for line in row.plan} == {"rest at 0 MWh"}
+    assert {line.old for line in row.plan if not line.differs} <= {"rest at 0 MWh", "rest at 100 MWh"}
+    trades = [line.old.split()[0] for line in row.plan if line.differs]
+    assert trades == ["charge"] * trades.count("charge") + ["discharge"] * trades.count("discharge")
+    assert min(trades.count("charge"), trades.count("discharge")) == 2
 
 
 # What is written

@@ -237,6 +237,25 @@ def test_dark_and_light(visit: Visit, browser: Browser, report: Path) -> None:
     preferring.page.close()
 
 
+def test_paper_is_light_and_narrow(visit: Visit) -> None:
+    def width_and_theme() -> tuple[float, str]:
+        width, theme = visit.page.evaluate(
+            "[document.getElementById('chart-time')._fullLayout.width, document.documentElement.dataset.theme]"
+        )
+        return width, theme
+
+    visit.page.get_by_role("button", name="Dark").click()
+    before = width_and_theme()
+    visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert width_and_theme() == (680, "light")
+    visit.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    visit.page.wait_for_function(
+        "width => document.getElementById('chart-time')._fullLayout.width === width", arg=before[0]
+    )
+    assert width_and_theme() == before
+    assert before[1] == "dark"
+
+
 def test_a_phone_needs_no_sideways_scrolling(browser: Browser, report: Path) -> None:
     phone = Visit(browser, report, width=375)
     assert phone.overflow() <= 0

@@ -106,5 +106,7 @@ def _line(labels: Labels, step: PlanStep, unit: str) -> PlanLine:
 
 
 def _move(labels: Labels, move: Move) -> str:
+    """A move in words; of several names for it the shortest, which is "rest" for an empty battery."""
     sure = "" if move.probability > 0.995 else f" ({percent(move.probability)})"
-    return f"{' or '.join(map(labels.action, move.actions))} at {labels.state(move.state)}{sure}"
+    shortest = min(map(labels.action, move.actions), key=len)
+    return f"{shortest} at {labels.state(move.state)}{sure}"
