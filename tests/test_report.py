@@ -123,7 +123,7 @@ def test_the_old_plan_pays_the_price_and_the_new_one_departs_least() -> None:
             likely = nf.occupancy(mdp, kept).sum(axis=2)
             for h, step in enumerate(change.steps):
                 assert step.new.probability == pytest.approx(likely[h].max())
-                assert face.mask[h, step.new.state, list(step.new.actions)].all()
+                assert face.mask[h, step.new.state, step.new.action]
             moved += any(step.differs for step in change.steps)
             if crossing.price == 0 and nf.optimal_face(mdp, old) == face:
                 assert least == pytest.approx(0, abs=1e-12)
@@ -250,8 +250,8 @@ def test_an_empty_battery_rests_by_whatever_name() -> None:
     assert {line.new for line in row.plan} == {"rest at 0 MWh"}
     assert {line.old for line in row.plan if not line.differs} <= {"rest at 0 MWh", "rest at 100 MWh"}
     trades = [line.old.split()[0] for line in row.plan if line.differs]
-    assert trades == ["charge"] * trades.count("charge") + ["discharge"] * trades.count("discharge")
-    assert min(trades.count("charge"), trades.count("discharge")) == 2
+    assert set(trades) == {"charge", "discharge"}
+    assert trades == sorted(trades)  # first it buys, then it sells
 
 
 # What is written

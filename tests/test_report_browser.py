@@ -239,10 +239,8 @@ def test_dark_and_light(visit: Visit, browser: Browser, report: Path) -> None:
 
 def test_paper_is_light_and_narrow(visit: Visit) -> None:
     def width_and_theme() -> tuple[float, str]:
-        width, theme = visit.page.evaluate(
-            "[document.getElementById('chart-time')._fullLayout.width, document.documentElement.dataset.theme]"
-        )
-        return width, theme
+        width = visit.page.evaluate("document.getElementById('chart-time')._fullLayout.width")
+        return width, visit.page.evaluate("document.documentElement.dataset.theme")
 
     visit.page.get_by_role("button", name="Dark").click()
     before = width_and_theme()

@@ -9,8 +9,8 @@ number of steps, so that what differs has to differ. That plan is one backup on 
     >>> arms = MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)
     >>> yesterday, today = np.array([[[0.0, 0.0, 1.0]]]), np.array([[[2.0, 1.0, 0.0]]])
     >>> change = plan_change(arms, price(optimal_face(arms, yesterday), today), today)
-    >>> change.steps[0].old.actions, change.steps[0].new.actions, change.steps[0].paid
-    ((1,), (2,), 1.0)
+    >>> change.steps[0].old.action, change.steps[0].new.action, change.steps[0].paid
+    (1, 2, 1.0)
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from normalfan.problem.mdp import MDP
 class Move:
     """Where a plan most probably is at a step, and what it does there.
 
-    Actions that come to the same there (one loss, one distribution of the next state) are one move: an empty
-    battery rests by whatever name.
+    Of actions that come to the same there (one loss, one distribution of the next state) it is the one with
+    the shortest name: an empty battery rests, even if it is told to discharge.
     """
 
     state: int
-    actions: tuple[int, ...]
+    action: int
     probability: float  # of being in that state
 
 
@@ -51,7 +51,7 @@ class PlanStep:
 
     @property
     def differs(self) -> bool:
-        return set(self.old.actions).isdisjoint(self.new.actions)
+        return self.old.action != self.new.action
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,15 +85,15 @@ def _likely_moves(mdp: MDP, policy: FloatArray, loss: FloatArray) -> list[Move]:
     moves = []
     for h, s in enumerate(visits.sum(axis=2).argmax(axis=1).tolist()):
         action = int(visits[h, s].argmax())
-        moves.append(Move(s, _same_moves(mdp, loss, h, s, action), float(visits[h, s].sum())))
+        moves.append(Move(s, _shortest(mdp, loss, h, s, action), float(visits[h, s].sum())))
     return moves
 
 
-def _same_moves(mdp: MDP, loss: FloatArray, h: int, s: int, action: int) -> tuple[int, ...]:
-    """The actions that cost and do at (h, s) what `action` does."""
+def _shortest(mdp: MDP, loss: FloatArray, h: int, s: int, action: int) -> int:
+    """Of the actions that cost and do at (h, s) what `action` does, the one with the shortest name."""
     cost_alike = np.flatnonzero(loss[h, s] == loss[h, s, action]).tolist()
     if len(cost_alike) == 1:
-        return (action,)
+        return action
 
     def leads_to(a: int) -> FloatArray:
         mass = np.zeros(mdp.shape[1:])
@@ -101,4 +101,5 @@ def _same_moves(mdp: MDP, loss: FloatArray, h: int, s: int, action: int) -> tupl
         return mdp.transitions.push(h, mass)
 
     there = leads_to(action)
-    return tuple(a for a in cost_alike if np.array_equal(leads_to(a), there))
+    same: list[int] = [a for a in cost_alike if np.array_equal(leads_to(a), there)]
+    return min(same, key=lambda a: len(mdp.labels.action(a)))

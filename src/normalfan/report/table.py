@@ -106,7 +106,5 @@ def _line(labels: Labels, step: PlanStep, unit: str) -> PlanLine:
 
 
 def _move(labels: Labels, move: Move) -> str:
-    """A move in words; of several names for it the shortest, which is "rest" for an empty battery."""
     sure = "" if move.probability > 0.995 else f" ({percent(move.probability)})"
-    shortest = min(map(labels.action, move.actions), key=len)
-    return f"{shortest} at {labels.state(move.state)}{sure}"
+    return f"{labels.action(move.action)} at {labels.state(move.state)}{sure}"
