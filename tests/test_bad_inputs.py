@@ -127,6 +127,12 @@ def of_text(folder: Path) -> tuple[object, ...]:
     return folder / "model.csv", folder / "losses.parquet", *HORIZON
 
 
+def of_lists(folder: Path) -> tuple[object, ...]:
+    row = {"state": [["home"]], "action": ["go"], "next_state": ["home"], "probability": [1]}
+    pl.DataFrame(row).write_parquet(folder / "model.parquet")
+    return folder / "model.parquet", folder / "losses.csv", *HORIZON
+
+
 def stepped(folder: Path) -> tuple[object, ...]:
     header, *rows = MODEL.splitlines()
     table = "\n".join([f"step,{header}", *(f"dawn,{row}" for row in rows)])
@@ -143,11 +149,8 @@ def steps_named_otherwise(folder: Path) -> tuple[object, ...]:
 CASES: dict[str, tuple[Spoil, str]] = {
     # the model
     "model missing": (good(model="nowhere.csv"), "nowhere.csv does not exist"),
-    "model a directory": (lambda folder: (folder, folder / "losses.csv"), "ends in"),
-    "model a directory with a suffix": (
-        lambda folder: ((folder / "m.npz").mkdir() or folder / "m.npz", folder / "losses.csv"),
-        "is a directory",
-    ),
+    "model a directory": (lambda folder: (folder, folder / "losses.csv"), "is a directory"),
+    "model without a suffix": (holding("model", b"x"), "has no suffix"),
     "model of unknown suffix": (holding("model.xlsx", b"x"), "'.xlsx'"),
     "model empty": (holding("model.csv", b""), "is empty"),
     "model with a header only": (holding("model.csv", MODEL.split("\n")[0].encode()), "no rows"),
@@ -182,17 +185,18 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "model with a label missing": (edited("model", "away,go", ",go"), "line 6 has no state"),
     "model with two starts": (edited("model", "0.5,1", "0.5,0.5"), "start"),
     "model whose start is no distribution": (
-        edited("model", "away,stay,away,1,0", "away,stay,away,1,-1"),
-        "start",
+        holding("model.csv", MODEL.replace(",1\n", ",0.5\n").encode()),
+        "start that sums to 0.5",
     ),
+    "model with lists for labels": (of_lists, "lists"),
     "model without a start": (
         lambda folder: holding("model.csv", re.sub(r",[^,\n]*\n", "\n", MODEL).encode())(folder),
         "no column start",
     ),
     "unknown start": (good("--start", "moon"), "'moon'"),
-    "horizon missing": (lambda folder: (folder / "model.csv", folder / "losses.csv"), "horizon is missing"),
+    "horizon missing": (lambda folder: (folder / "model.csv", folder / "losses.csv"), "no column step"),
     "horizon zero": (good("--horizon", "0"), "horizon is 0"),
-    "horizon against the steps": (stepped, "names 1 steps"),
+    "horizon against the steps": (stepped, "1 in all"),
     "environment unknown": (lambda folder: ("gym:Nowhere-v0", folder / "losses.csv"), "Nowhere"),
     "environment not tabular": (lambda folder: ("gym:CartPole-v1", folder / "losses.csv"), "tabular"),
     "environment without a limit": (lambda folder: ("gym:CliffWalking-v1", folder / "l.npy"), "no limit"),
@@ -206,7 +210,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "losses parquet truncated": (truncated("losses.parquet"), "cannot be read"),
     "losses npy of wrong shape": (saved("losses.npy", array=np.zeros((3, 2, 2, 3))), "[·, 2, 2, 3]"),
     "losses npy of one axis": (saved("losses.npy", array=np.zeros(3)), "[3]"),
-    "losses npy of text": (saved("losses.npy", array=np.array([["a", "b"]])), "dtype"),
+    "losses npy of text": (saved("losses.npy", array=np.array([["a", "b"]])), "dtype <U1"),
     "losses npy of objects": (saved("losses.npy", array=np.array([[{}, {}]])), "damaged"),
     "losses npy without rounds": (saved("losses.npy", array=np.zeros((0, 2))), "no round"),
     "losses npy with NaN": (saved("losses.npy", array=np.array([[0, 1], [np.nan, 1]])), "nan"),
@@ -225,7 +229,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "losses with NaN": (edited("losses", "away,go,4", "away,go,NaN"), "line 5"),
     "losses infinite": (edited("losses", "away,go,4", "away,go,inf"), "'inf'"),
     "losses with text": (edited("losses", "away,go,4", "away,go,dear"), "'dear'"),
-    "losses with an empty cell": (edited("losses", "away,go,4", "away,go,"), "line 5"),
+    "losses with an empty cell": (edited("losses", "away,go,4", "away,go,"), "line 5 has nothing as loss"),
     "losses with text in Parquet": (of_text, "row 1"),
     "losses repeated": (edited("losses", "tue,home,stay", "tue,home,go"), "line 7 repeats round tue"),
     "losses with a missing cell": (

@@ -128,6 +128,28 @@ def test_horizon_and_start_override_what_is_stored(tmp_path: Path) -> None:
     check_refusal(lambda: nf.io.load_mdp(tmp_path / "m.npz", horizon=0), "horizon is 0")
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse", "deterministic"])
+def test_arrays_that_do_not_fit_are_refused(kind: str, rng: np.random.Generator, tmp_path: Path) -> None:
+    """Each array of a stored problem in turn gives way to one of the wrong shape or kind."""
+    problem = next(
+        p for p in iter(lambda: random_problem(rng), None) if kind in p.kinds() and p.shape[1] == 3
+    )
+    nf.io.save_mdp(named(problem.mdp(kind), rng), tmp_path / "good.npz")
+    with np.load(tmp_path / "good.npz") as file:
+        arrays = dict(file)
+    odd = (np.array("x"), np.zeros(0), np.full((2, 2, 2, 2), np.nan), np.array([-7, 99]), np.array(np.inf))
+    for name in arrays:
+        for wrong in odd:
+            np.savez(tmp_path / "bad.npz", **arrays | {name: wrong})
+            check_refusal(lambda: nf.io.load_mdp(tmp_path / "bad.npz"), "bad.npz")
+
+
+def test_names_of_files_are_taken_literally(tmp_path: Path) -> None:
+    path = tmp_path / "shop[1].csv"
+    path.write_text(SHOP)
+    assert nf.io.load_mdp(path, horizon=1, start="open").n_states == 2
+
+
 def test_only_known_suffixes_are_written(tmp_path: Path) -> None:
     mdp = nf.MDP(np.array([[0]]), 0, 1)
     check_refusal(lambda: nf.io.save_mdp(mdp, tmp_path / "m.txt"), "'.txt'")
