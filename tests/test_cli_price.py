@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,3 +143,15 @@ def test_a_report_beside_the_numbers(stored: tuple[Path, Path], tmp_path: Path) 
     page = tmp_path / "page.html"
     assert call("price", *stored, "--report", page).code == 0
     assert "2021-02-16" in page.read_text()
+
+
+def test_the_page_about_files_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[1] / "docs/files.md").read_text()
+    for name, content in re.findall(r"`(\w+\.csv)`:\n\n```csv\n(.*?)```", page, flags=re.DOTALL):
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    (promised,) = re.findall(r"```\n\n```\n(.*?)```", page, flags=re.DOTALL)
+    commands = re.findall(r"```sh\nnormalfan (.*?)\n```", page)
+    assert len(commands) == 2
+    for command in commands:
+        assert call(*command.split()).out == promised
