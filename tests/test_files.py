@@ -23,9 +23,14 @@ def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:
 def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     target = tmp_path / "numbers.csv"
     target.write_text("old")
-    with pytest.raises(RuntimeError), written_atomically(target) as file:
-        file.write(b"half of the n")
-        raise RuntimeError
+
+    def fail() -> None:
+        with written_atomically(target) as file:
+            file.write(b"half of the n")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
