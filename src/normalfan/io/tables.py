@@ -102,11 +102,6 @@ class Table:
             )
         return codes.cast(polars.Int64).to_numpy()
 
-    def _unreadable(self, column: str, rule: str) -> InputError:
-        return InputError(
-            f"{self.path} has a column {column!r} of type {self.frame[column].dtype}, but {rule}: convert it."
-        )
-
     def check_no_repeats(self, cells: IntArray, columns: Sequence[str]) -> None:
         """Refuse two rows for one cell, given each row's cell as a number; `columns` name it."""
         import polars
@@ -120,6 +115,11 @@ class Table:
         raise InputError(
             f"{self.where(row)} repeats {entries} of {self.where(before).rpartition(', ')[2]}, but each may "
             f"appear once: drop one of the two rows."
+        )
+
+    def _unreadable(self, column: str, rule: str) -> InputError:
+        return InputError(
+            f"{self.path} has a column {column!r} of type {self.frame[column].dtype}, but {rule}: convert it."
         )
 
 
