@@ -49,16 +49,33 @@ class Toll:
     }
 
     @property
-    def unwrapped(self) -> Toll:
+    def unwrapped(self) -> Any:
         return self
 
 
+class RoundTrip(Toll):
+    """There and back: an episode ends where it began."""
+
+    initial_state_distrib = np.array([1.0, 0.0])
+    P = {  # noqa: RUF012
+        0: {0: [(1.0, 1, 1.0, False)], 1: [(1.0, 0, -1.0, False)]},
+        1: {0: [(1.0, 0, 2.0, True)], 1: [(1.0, 1, 0.0, False)]},
+    }
+
+
 @pytest.mark.parametrize(
-    ("name", "horizon"),
-    [("FrozenLake-v1", 12), ("FrozenLake8x8-v1", 20), ("CliffWalking-v1", 15), ("Taxi-v4", 6), ("toll", 7)],
+    ("env", "horizon"),
+    [
+        ("FrozenLake-v1", 12),
+        ("FrozenLake8x8-v1", 20),
+        ("CliffWalking-v1", 15),
+        ("Taxi-v4", 6),
+        (Toll(), 7),
+        (RoundTrip(), 5),
+    ],
 )
-def test_values_are_those_of_the_table(name: str, horizon: int) -> None:
-    env = Toll() if name == "toll" else gymnasium.make(name)
+def test_values_are_those_of_the_table(env: Any, horizon: int) -> None:
+    env = gymnasium.make(env) if isinstance(env, str) else env
     mdp = nf.io.from_gymnasium(env, horizon)
     expected = best_return(env, horizon)
     assert best_loss(mdp, nf.io.expected_rewards(env)) == pytest.approx(-expected, rel=1e-12)
@@ -80,6 +97,8 @@ def test_ends_absorb_in_place_where_they_can() -> None:
     # The goal of CliffWalking could be left again by its table.
     cliff = nf.io.from_gymnasium("CliffWalking-v1", 5)
     assert cliff.n_states == 48
+    # Taxi's table goes on after a passenger was delivered, through states no episode sees.
+    assert nf.io.from_gymnasium("Taxi-v4", 5).n_states == 500
     assert np.array_equal(cliff.transitions.expect(0, np.arange(48.0))[47], [47] * 4)
 
 

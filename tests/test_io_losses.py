@@ -140,6 +140,10 @@ def test_features_may_lack_columns_and_cells(tmp_path: Path) -> None:
         losses = nf.io.open_losses(tmp_path / name, MDP, features=tmp_path / "f.csv")
         assert names_of_rounds(losses) == ("mon", "tue")
         assert np.array_equal(every_round(losses, MDP), expected)
+    (tmp_path / "wide.csv").write_text("power,round\n20,2\n10,1\n")
+    losses = nf.io.open_losses(tmp_path / "wide.csv", MDP, features=tmp_path / "f.csv")
+    assert names_of_rounds(losses) == ("1", "2")
+    assert np.array_equal(every_round(losses, MDP), expected)
     (tmp_path / "f.csv").write_text("feature,step,state,action,value\npower,dusk,away,go,2\n")
     losses = nf.io.open_losses(tmp_path / "wide.csv", MDP, features=tmp_path / "f.csv")
     assert np.count_nonzero(every_round(losses, MDP)[0]) == 1
