@@ -58,7 +58,7 @@ class RoundTrip(Toll):
 
     initial_state_distrib = np.array([1.0, 0.0])
     P = {  # noqa: RUF012
-        0: {0: [(1.0, 1, 1.0, False)], 1: [(1.0, 0, -1.0, False)]},
+        0: {0: [(1.0, 1, 1.0, False)], 1: [(1.0, 1, -1.0, False)]},
         1: {0: [(1.0, 0, 2.0, True)], 1: [(1.0, 1, 0.0, False)]},
     }
 
