@@ -32,7 +32,7 @@ def check_target(option: str, path: str | None, suffixes: Sequence[str]) -> None
     target = Path(path)
     if target.suffix not in suffixes:
         raise InputError(
-            f"{option} is {path}, but the file must end in {' or '.join(suffixes)}: choose one of them."
+            f"{option} is {path}, but it must end in one of {', '.join(suffixes)}: rename the file."
         )
     if target.is_dir():
         raise InputError(f"{option} is {path}, but that is a directory: name a file in it.")
