@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,3 +29,11 @@ def written_atomically(path: str | Path) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
+
+
+def remove_drafts(path: str | Path) -> None:
+    """Remove what killed writers of `path` left beside it; only for whoever is its one writer now."""
+    target = Path(path)
+    for draft in target.parent.glob(f".{glob.escape(target.name)}.*"):
+        if re.fullmatch("[a-z0-9_]{8}", draft.name.removeprefix(f".{target.name}.")):
+            draft.unlink(missing_ok=True)

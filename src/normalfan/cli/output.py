@@ -13,9 +13,9 @@ AsJson = Annotated[
 ]
 
 
-def print_json(document: Any) -> None:
+def print_json(document: Any, *, err: bool = False) -> None:
     """Strict JSON: infinities and NaN, which it cannot say, become null."""
-    typer.echo(json.dumps(_speakable(document), indent=2, ensure_ascii=False, allow_nan=False))
+    typer.echo(json.dumps(_speakable(document), indent=2, ensure_ascii=False, allow_nan=False), err=err)
 
 
 def _speakable(item: Any) -> Any:
