@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from normalfan.cli.output import print_json
+from normalfan.cli.sources import Features, Horizon, Model, Start, read_model
 from normalfan.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,11 +25,10 @@ LATENCY = 0.2
 
 
 def watch(
-    model: Annotated[str, typer.Argument(help="The problem.")],
-    features: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Features, for lines that bring coefficients as theta."),
-    ] = None,
+    model: Model,
+    horizon: Horizon = None,
+    start: Start = None,
+    features: Features = None,
     state: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Keep the state here, and resume from it. Needs --out."),
@@ -73,7 +73,6 @@ def watch(
     Example:  normalfan watch battery.npz --state s.npz --out prices.jsonl --alarm 'price>1%' < losses.jsonl
     """
     from normalfan.watching.alarms import Rule
-    from normalfan.watching.lines import LineReader
     from normalfan.watching.metrics import MetricsFile
 
     _check_options(state, out, status)
@@ -82,8 +81,7 @@ def watch(
         return
     rules = [Rule.parse(text) for text in alarm or []]
     metrics = MetricsFile(prometheus, model) if prometheus else None
-    mdp = _read_model(model)
-    reader = LineReader(mdp, _read_features(features, mdp) if features else None)
+    reader = _line_reader(read_model(model, horizon, start), features)
     try:
         tally = _watch(reader, state, out, rules=rules, metrics=metrics, strict=strict)
     except BrokenPipeError:
@@ -125,22 +123,14 @@ def _watch(reader: LineReader, state: Path | None, out: Path | None, **options: 
         ).run(feed)
 
 
-def _read_model(model: str) -> MDP:
-    import numpy as np
+def _line_reader(mdp: MDP, features: str | None) -> LineReader:
+    from normalfan.io import read_features
+    from normalfan.watching.lines import LineReader
 
-    from normalfan.problem.storage import mdp_from_arrays
-
-    try:
-        with np.load(model, allow_pickle=False) as arrays:
-            return mdp_from_arrays(dict(arrays))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{model} cannot be read ({error}), but must be a model: check it.") from None
-
-
-def _read_features(features: Path, mdp: MDP) -> Any:
-    import numpy as np
-
-    return np.load(features)
+    if features is None:
+        return LineReader(mdp)
+    names, matrix = read_features(features, mdp)
+    return LineReader(mdp, matrix, names)
 
 
 def _check_options(state: Path | None, out: Path | None, status: bool) -> None:

@@ -1,5 +1,7 @@
 """One line in: `{"round": 7, "loss": [[[…]]]}`, or `{"round": 7, "theta": […]}` for factored losses.
 
+The coefficients theta come in the order of the features, or by their names: `{"power": 31.5, "wear": 1}`.
+
 A line is read in two steps, because a round that was priced before is skipped by its number, and then
 nobody needs to look at its loss.
 
@@ -13,6 +15,7 @@ nobody needs to look at its loss.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,10 +39,11 @@ class Line:
 
 
 class LineReader:
-    """Reads lines for one problem; `features` as `FactoredLosses` takes them, or None."""
+    """Reads lines for one problem; `features` as `FactoredLosses` takes them, and what they are called."""
 
-    def __init__(self, mdp: MDP, features: Any = None) -> None:
+    def __init__(self, mdp: MDP, features: Any = None, feature_names: Sequence[str] = ()) -> None:
         self.mdp = mdp
+        self.feature_names = tuple(feature_names)
         self.features = None if features is None else _checked_features(mdp, features)
 
     def read(self, line: bytes) -> Line:
@@ -62,13 +66,14 @@ class LineReader:
     def loss(self, line: Line) -> FloatArray:
         """[H, S, A]: the loss of a line, validated."""
         name = f"{line.key} of round {line.round}"
-        numbers = _array(name, line.numbers)
         if line.key == "loss":
-            return as_loss(self.mdp, numbers, name)
+            return as_loss(self.mdp, _array(name, line.numbers), name)
         if self.features is None:
             raise InputError(
                 f"{name} is given, but there are no features to multiply it with: pass --features FILE."
             )
+        by_name = isinstance(line.numbers, dict)
+        numbers = _array(name, self._in_order(name, line.numbers) if by_name else line.numbers)
         if numbers.shape != (self.features.shape[0],):
             raise InputError(
                 f"{name} has shape {list(numbers.shape)}, but there are {self.features.shape[0]} features: "
@@ -78,6 +83,16 @@ class LineReader:
         # A stream of one round: whatever a stream of many gives for it, to the bit.
         (loss,) = next(FactoredLosses(numbers[None], self.features).blocks(self.mdp.shape, rounds=1))
         return np.asarray(loss)
+
+    def _in_order(self, name: str, coefficients: dict[str, Any]) -> list[Any]:
+        """Coefficients by name, in the order of the features."""
+        if set(coefficients) != set(self.feature_names):
+            odd = min(set(coefficients) ^ set(self.feature_names))
+            raise InputError(
+                f"{name} {'has' if odd in coefficients else 'lacks'} {odd!r}, but must hold one coefficient "
+                f"for each feature, by its name: compare it with the table of features."
+            )
+        return [coefficients[feature] for feature in self.feature_names]
 
 
 def _checked_features(mdp: MDP, features: Any) -> Any:
