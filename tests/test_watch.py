@@ -1,4 +1,4 @@
-"""Losses in, prices out, a line each: the numbers of the batch, and what happens to lines that are no good."""
+"""Losses in, prices out, a line each: the numbers of the batch, and what becomes of lines that are no good."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ ARMS = nf.MDP(np.array([[0, 0]]), 0, horizon=1)
 class Watched:
     """A watch in memory, and all that came out of it."""
 
-    def __init__(self, mdp: nf.MDP, lines: list[Any], reader: LineReader | None = None, **options: Any) -> None:
+    def __init__(
+        self, mdp: nf.MDP, lines: list[Any], reader: LineReader | None = None, **options: Any
+    ) -> None:
         self.errors: list[dict[str, Any]] = []
         self.announced: list[str] = []
         committed: list[bytes] = []
@@ -73,7 +75,8 @@ def test_coefficients_equal_factored_losses_to_the_bit(rng: np.random.Generator)
     reader = LineReader(mdp, battery.features(), names)
     for by_name in (False, True):
         thetas = [
-            dict(zip(names, theta, strict=True)) if by_name else theta for theta in losses.coefficients.tolist()
+            dict(zip(names, theta, strict=True)) if by_name else theta
+            for theta in losses.coefficients.tolist()
         ]
         lines = [{"round": t, "theta": theta} for t, theta in enumerate(thetas)]
         watched = Watched(mdp, lines, reader)
@@ -184,7 +187,10 @@ def test_records_wait_for_each_other_only_until_a_pause_or_the_latency() -> None
     for latency, expected in ((60, [2, 2]), (0, [1, 1, 1, 1])):
         sizes: list[int] = []
         watcher = Watcher(
-            LineReader(ARMS), nf.Monitor(ARMS), lambda r, _, s=sizes: s.append(r.count(b"\n")), latency=latency
+            LineReader(ARMS),
+            nf.Monitor(ARMS),
+            lambda r, _, s=sizes: s.append(r.count(b"\n")),
+            latency=latency,
         )
         watcher.run([*lines[:2], None, None, *lines[2:]])
         assert sizes == expected
@@ -219,8 +225,10 @@ def test_alarm_rules(rule: str, numbers: dict[str, Any], raised: bool) -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    ["", "price", "price>", ">5", "price=5", "price>x", "price>nan", "price>inf", "total<5", "total>1%"]
-    + ["crossed>1", "cost>5", "price>1%%", "price>1 2", "PRICE>1", "price>>1", "margin<1%"],
+    [
+        *("", "price", "price>", ">5", "price=5", "price>x", "price>nan", "price>inf", "total<5", "total>1%"),
+        *("crossed>1", "cost>5", "price>1%%", "price>1 2", "PRICE>1", "price>>1", "margin<1%"),
+    ],
 )
 def test_rules_that_are_not_understood(rule: str) -> None:
     check_refusal(lambda: Rule.parse(rule), repr(rule))
@@ -270,9 +278,15 @@ def test_metrics_are_in_the_format_of_prometheus() -> None:
     numbers = {name.removeprefix("normalfan_watch_"): number for name, (_, _, number) in families.items()}
     assert numbers.pop("last_update_timestamp_seconds") == tally.last_update
     assert numbers == {
-        **{"rounds_total": 2, "price_total": 1e-7, "crossings_total": 1, "alarms_total": 0},
-        **{"bad_lines_total": 1, "skipped_lines_total": 1},
-        **{"last_round": 2, "last_price": 1e-7, "last_value": 0},
+        "rounds_total": 2,
+        "price_total": 1e-7,
+        "crossings_total": 1,
+        "alarms_total": 0,
+        "bad_lines_total": 1,
+        "skipped_lines_total": 1,
+        "last_round": 2,
+        "last_price": 1e-7,
+        "last_value": 0,
     }
 
 

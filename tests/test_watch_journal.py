@@ -1,4 +1,4 @@
-"""The commit protocol: a crash at each of its steps, and a power cut with each image that the disk may keep."""
+"""The commit protocol: a crash at each of its steps, and a power cut with each image the disk may keep."""
 
 from __future__ import annotations
 
@@ -204,7 +204,9 @@ def test_a_state_and_an_output_that_do_not_belong_together_are_refused(tmp_path:
         check_refusal(lambda: reopened(tmp_path), "out holds")
         assert out.read_bytes() == bad
     out.write_bytes(good)
-    check_refusal(lambda: reopened(tmp_path, nf.MDP(np.array([[0, 1], [1, 0]]), 1, horizon=2)), "another problem")
+    check_refusal(
+        lambda: reopened(tmp_path, nf.MDP(np.array([[0, 1], [1, 0]]), 1, horizon=2)), "another problem"
+    )
     nf.Monitor(MDP).save(state)
     check_refusal(lambda: reopened(tmp_path), "not the state of a watch")
     state.unlink()

@@ -52,7 +52,6 @@ def test_every_round_once_after_fifty_kills(tmp_path: Path, rng: np.random.Gener
             )
             assert code == -signal.SIGKILL
             grown += size(out) > before
-        print(len(priced(out)), grown)
         assert len(priced(out)) < ROUNDS, "the kills came too late to interrupt anything"
         assert grown >= KILLS // 2
         (tmp_path / "rest").write_bytes(b"".join(lines))

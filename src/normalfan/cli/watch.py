@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -85,7 +86,9 @@ def watch(
     try:
         tally = _watch(reader, state, out, rules=rules, metrics=metrics, strict=strict)
     except BrokenPipeError:
-        raise
+        # Whoever read the prices has seen enough. What is still in the buffer must not be sent at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from None
     except OSError as error:
         typer.echo(f"normalfan: the watch ended early, by {error}.", err=True)
         raise typer.Exit(FAILED) from None
@@ -107,10 +110,10 @@ def _watch(reader: LineReader, state: Path | None, out: Path | None, **options: 
         _write(sys.stdout, records)
 
     if state is None or out is None:
-        with listening(sys.stdin.fileno()) as feed:
+        with listening(_stdin()) as feed:
             monitor = Monitor(reader.mdp)
             return Watcher(reader, monitor, show, complain=show, announce=announce, **options).run(feed)
-    with open_journal(reader.mdp, state, out) as journal, listening(sys.stdin.fileno()) as feed:
+    with open_journal(reader.mdp, state, out) as journal, listening(_stdin()) as feed:
         return Watcher(
             reader,
             journal.monitor,
@@ -131,6 +134,12 @@ def _line_reader(mdp: MDP, features: str | None) -> LineReader:
         return LineReader(mdp)
     names, matrix = read_features(features, mdp)
     return LineReader(mdp, matrix, names)
+
+
+def _stdin() -> int:
+    if sys.stdin is None:
+        raise InputError("standard input is closed, but losses arrive there: write them to it, with < FILE.")
+    return sys.stdin.fileno()
 
 
 def _check_options(state: Path | None, out: Path | None, status: bool) -> None:

@@ -111,9 +111,8 @@ class Journal:
 def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journal]:
     """Take possession of a state and its output, and finish what their last owner began."""
     state = Path(state)
+    _check_pair(state, Path(out))
     with ExitStack() as stack:
-        check_target(state)
-        check_target(Path(out))
         lock = stack.enter_context(_opened(state.with_name(state.name + ".lock")))
         _lock(lock, state)
         output = stack.enter_context(_opened(Path(out)))
@@ -132,6 +131,18 @@ def read_progress(state: str | Path) -> Tally:
     arrays = _read_state(Path(state))
     total = float(Fraction(str(arrays["sum"])))
     return Tally(_progress(arrays), int(arrays["rounds"]), total)
+
+
+def _check_pair(state: Path, out: Path) -> None:
+    """Refuse what can be seen to be wrong before any file is made."""
+    check_target(state)
+    check_target(out)
+    if state.resolve() == out.resolve():
+        raise InputError(
+            f"{out} is given as the state and as the output, but they are two files: choose another path."
+        )
+    if state.exists():
+        _read_state(state)
 
 
 def _read_state(state: Path) -> Mapping[str, npt.NDArray[Any]]:
