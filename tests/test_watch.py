@@ -1,4 +1,4 @@
-"""Losses in, prices out, a line each: the numbers of the batch, and what becomes of lines that are no good."""
+"""Losses in, prices out, a line each: the numbers of the batch, and what becomes of bad lines."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -43,10 +42,10 @@ def run(
     monkeypatch.chdir(tmp_path)
     nf.io.save_mdp(ARMS, "model.npz")
 
-    def running(*arguments: str, lines: list[str] = LINES, model: str = "model.npz") -> Ended:
-        Path("input").write_text("".join(line + "\n" for line in lines))
+    def running(*arguments: str, lines: list[str] | None = LINES, model: str = "model.npz") -> Ended:
+        Path("input").write_text("".join(line + "\n" for line in lines or []))
         with Path("input").open() as stdin:
-            monkeypatch.setattr(sys, "stdin", stdin)
+            monkeypatch.setattr(sys, "stdin", None if lines is None else stdin)
             monkeypatch.setattr(sys, "argv", ["normalfan", "watch", model, *arguments])
             with pytest.raises(SystemExit) as ending:
                 main()
@@ -103,9 +102,8 @@ def test_an_alarm_is_an_exit_code_and_a_line_on_standard_error(run: Run) -> None
     assert run("--alarm", "total>2", *KEPT, lines=[*LINES, LINES[0].replace("0", "4", 1)]).code == 0
 
 
-def test_no_standard_input_is_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "open", lambda *_: contextlib.nullcontext())
-    ended = run()
+def test_no_standard_input_is_a_sentence(run: Run) -> None:
+    ended = run(lines=None)
     assert ended.code == 2
     assert ended.err.startswith("normalfan: standard input is closed, but")
 
