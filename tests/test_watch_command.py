@@ -124,7 +124,7 @@ def test_a_disk_that_fails_is_a_sentence_and_nothing_is_lost(run: Run) -> None:
             patch.setattr(os, name, full)
             ended = run(*KEPT)
         assert ended.code == 1
-        assert ended.err.startswith("normalfan: the watch ended early")
+        assert ended.err.startswith("normalfan: a file could not be read or written")
         assert "No space left" in ended.err
     assert run(*KEPT).code == 0
     assert Path("out.jsonl").read_text() == run().out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -62,7 +61,7 @@ class Machine:
         self.steps = 0
         self.die_at = die_at
         self.forced: dict[str, bytes | None] = {"out": None, "state": None}
-        write, fsync, replace, make = os.pwrite, os.fsync, Path.replace, tempfile.mkstemp
+        write, fsync, replace, make = os.pwrite, os.fsync, Path.replace, os.open
 
         def pwrite(file: int, data: bytes, at: int) -> int:
             if self.moment():
@@ -80,7 +79,7 @@ class Machine:
         patch.setattr(os, "pwrite", pwrite)
         patch.setattr(os, "fsync", forced)
         patch.setattr(Path, "replace", lambda draft, to: self.step(lambda: replace(draft, to)))
-        patch.setattr(tempfile, "mkstemp", lambda **options: self.step(lambda: make(**options)))
+        patch.setattr(os, "open", lambda *options: self.step(lambda: make(*options)))
 
     def moment(self) -> bool:
         self.steps += 1

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from normalfan.watching.lines import LineReader
     from normalfan.watching.tally import Tally
 
-FAILED = 1
 ALARM = 3
 
 LATENCY = 0.2
@@ -89,9 +88,6 @@ def watch(
         # Whoever read the prices has seen enough. What is still in the buffer must not be sent at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit from None
-    except OSError as error:
-        typer.echo(f"normalfan: the watch ended early, by {error}.", err=True)
-        raise typer.Exit(FAILED) from None
     _print_summary(tally, as_json, on_stdout=state is not None)
     if tally.alarms:
         raise typer.Exit(ALARM)

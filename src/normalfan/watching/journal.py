@@ -38,7 +38,7 @@ from normalfan.files import remove_drafts, written_atomically
 from normalfan.pricing.monitor import Monitor, read_snapshot
 from normalfan.problem.mdp import MDP
 from normalfan.watching.tally import Progress, Tally
-from normalfan.watching.targets import check_target
+from normalfan.watching.targets import check_can_be_written
 
 BLOCK = 2**20
 
@@ -135,8 +135,8 @@ def read_progress(state: str | Path) -> Tally:
 
 def _check_pair(state: Path, out: Path) -> None:
     """Refuse what can be seen to be wrong before any file is made."""
-    check_target(state)
-    check_target(out)
+    check_can_be_written(state)
+    check_can_be_written(out)
     if state.resolve() == out.resolve():
         raise InputError(
             f"{out} is given as the state and as the output, but they are two files: choose another path."

@@ -6,16 +6,14 @@ restarts that share a state; bad and skipped lines are those of the present proc
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
 from normalfan.files import written_atomically
 from normalfan.watching.tally import Tally
-from normalfan.watching.targets import check_target
+from normalfan.watching.targets import check_can_be_written
 
 SECONDS = 1.0
-READABLE_BY_ALL = 0o644  # the collector is another user
 
 _FAMILIES = {
     "rounds_total": ("counter", "Rounds priced."),
@@ -36,7 +34,7 @@ class MetricsFile:
 
     def __init__(self, path: str | Path, model: str) -> None:
         self.path = Path(path)
-        check_target(self.path)
+        check_can_be_written(self.path)
         self.model = model
         self._due = 0.0  # on the monotonic clock
 
@@ -47,7 +45,6 @@ class MetricsFile:
     def write(self, tally: Tally) -> None:
         with written_atomically(self.path) as file:
             file.write(exposition(tally, self.model).encode())
-            os.fchmod(file.fileno(), READABLE_BY_ALL)
         self._due = time.monotonic() + SECONDS
 
 

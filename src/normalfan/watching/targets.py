@@ -8,7 +8,7 @@ from pathlib import Path
 from normalfan.errors import InputError
 
 
-def check_target(path: Path) -> None:
+def check_can_be_written(path: Path) -> None:
     """Refuse a path at which no file can be made by a draft beside it that takes its name."""
     folder = path.parent
     if path.is_dir():
