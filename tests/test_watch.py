@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,18 @@ def test_a_record_says_in_words_where_most_is_paid() -> None:
     assert second["price"] == 4
     assert second["by_step"] == [1, 3]
     assert second["dearest"] == {"step": "dusk", "state": "home", "action": "a", "price": 3}
+
+
+def test_the_page_explains_every_key_and_its_lines_are_read() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "watch.md").read_text()
+    watched = Watched(ARMS, [arms(1, 0, 1), arms(2, 1, 0)], rules=[Rule.parse("crossed")])
+    explained = {key.removeprefix("variation") for key in re.findall(r"`(\w+)`", page)}
+    assert {key.removeprefix("variation") for key in watched.records[1]} <= explained
+    (examples,) = re.findall(r"```json\n(.*?)```", page, flags=re.DOTALL)
+    mdp = nf.MDP(np.array([[0, 1], [1, 0]]), 0, horizon=1)
+    reader = LineReader(mdp, np.eye(2, 4).reshape(2, 1, 2, 2), ("power", "wear"))
+    watched = Watched(mdp, [line.encode() for line in examples.splitlines()], reader)
+    assert [record["round"] for record in watched.records] == [7, 8, 9]
 
 
 def test_numbers_must_rise_and_may_jump() -> None:

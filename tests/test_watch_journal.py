@@ -137,38 +137,49 @@ def unseen(out: bytes | None) -> list[bytes | None]:
 def test_a_crash_at_every_step(tmp_path: Path, whole: bytes) -> None:
     points = crash_points(tmp_path)
     assert points > 30
+    tried = set()
     for die_at in range(1, points + 1):
         folder = tmp_path / str(die_at)
         machine = run_until(folder, die_at, BATCHES)
         seen = read(folder / "out")
         assert whole.startswith(seen or b"")
         for image, resend in product(machine.images(), (unseen(seen), LINES)):
-            disk = tmp_path / "disk"
-            disk.mkdir()
-            for name, content in image.items():
-                if content is not None:
-                    (disk / name).write_bytes(content)
-            watch(disk, [*resend, None])
-            assert (disk / "out").read_bytes() == whole, die_at
-            shutil.rmtree(disk)
+            # Many steps leave the same files; trying them once is enough.
+            case = (*image.values(), len(resend))
+            if case not in tried:
+                tried.add(case)
+                disk = new_disk(tmp_path / "disk", image)
+                watch(disk, [*resend, None])
+                assert (disk / "out").read_bytes() == whole, die_at
+    assert len(tried) > 20
 
 
 def test_a_crash_at_every_step_of_the_recovery(tmp_path: Path, whole: bytes) -> None:
+    tried = set()
     for die_at in range(1, crash_points(tmp_path) + 1):
-        folder = tmp_path / str(die_at)
-        run_until(folder, die_at, BATCHES)
+        machine = run_until(tmp_path / str(die_at), die_at, BATCHES)
+        image = next(machine.images())
+        if tuple(image.values()) in tried:
+            continue
+        tried.add(tuple(image.values()))
         for again in range(1, 20):
-            shutil.copytree(folder, tmp_path / "again")
+            disk = new_disk(tmp_path / "disk", image)
             try:
-                run_until(tmp_path / "again", again, [])
+                run_until(disk, again, [])
             except pytest.fail.Exception:  # the recovery has fewer steps than that
                 break
-            finally:
-                watch(tmp_path / "again", [*unseen(read(tmp_path / "again" / "out")), None])
-                assert (tmp_path / "again" / "out").read_bytes() == whole, (die_at, again)
-                shutil.rmtree(tmp_path / "again")
-        else:
-            raise AssertionError("a recovery is short")
+            watch(disk, [*unseen(read(disk / "out")), None])
+            assert (disk / "out").read_bytes() == whole, (die_at, again)
+        assert 4 < again < 19
+
+
+def new_disk(folder: Path, image: dict[str, bytes | None]) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name, content in image.items():
+        if content is not None:
+            (folder / name).write_bytes(content)
+    return folder
 
 
 def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
