@@ -34,7 +34,7 @@ def test_demo_speaks_json() -> None:
     assert prices[6] > 0  # the goal jumped
 
 
-@pytest.mark.parametrize("command", ["demo", "bench", "price"])
+@pytest.mark.parametrize("command", ["demo", "bench", "price", "watch"])
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0

@@ -15,6 +15,7 @@ from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
 from normalfan.cli.price import price
+from normalfan.cli.watch import watch
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(bench)
 app.command()(price)
+app.command()(watch)
 
 
 @app.callback(invoke_without_command=True)
