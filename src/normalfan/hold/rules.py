@@ -23,10 +23,11 @@ pays less than C until e, and C at e; a schedule that does not re-plan on the da
 newer than s, so it pays at least the rule's prices of these days, which reach C. After: the rule pays less
 than C + M on s … e−1, and C; a schedule that does not re-plan on s+1 … e−1 pays at least C on s … e−1. In
 the last stretch, which no re-plan ends, what the rule pays is paid by the other too or is below the C of its
-re-plan (plus M). ∎ When an old plan may become good again there is no such factor: with costs[d,t] = C on
-the days on which the rule holds d, and 0 for one plan that it passed over, OPT stays at C while the rule
-pays every day. What always holds is that regret is below (re-plans + 1) · C (before, last day's plans), or
-(re-plans + 1) · (C + M).
+re-plan (plus M). ∎
+
+When an old plan may become good again there is no such factor: if costs[d,d+1] = C for all d and everything
+else is free, the rule re-plans every day while holding the first plan costs C in all. What always holds is
+that regret is below (re-plans + 1) · C (before, plans for the last day), or (re-plans + 1) · (C + M).
 """
 
 from __future__ import annotations
