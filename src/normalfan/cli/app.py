@@ -10,6 +10,7 @@ import typer
 from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
+from normalfan.cli.replan import replan
 
 BAD_INPUT = 2
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(bench)
+app.command()(replan)
 
 
 @app.callback(invoke_without_command=True)

@@ -86,7 +86,7 @@ class HoldingCosts:
                 "losses hold 1 round, but where they are known only after acting the first can but be "
                 "learned from: give at least 2 rounds."
             )
-        shifted = read_only(np.ascontiguousarray(self.costs[:-1, 1:]))
+        shifted = _from_first_day_on(self.costs[:-1, 1:])
         return replace(self, costs=shifted, values=self.values[1:], known="after")
 
 
@@ -108,7 +108,9 @@ def holding_costs(
     _check_choice("known", known, get_args(Known))
     _check_choice("reading", reading, get_args(Reading))
     if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
-        raise InputError(f"window is {window!r}, but must be a whole number of days from 1: 1 is the last day.")
+        raise InputError(
+            f"window is {window!r}, but must be a whole number of days from 1: 1 is the last day."
+        )
     stream = _readable_again(mdp, as_stream(losses))
     values = price_stream(mdp, stream, ties, detail="prices").values
     if reading == "face":
@@ -119,9 +121,13 @@ def holding_costs(
         costs = _by_exposures(mdp, stream, window, ties, values, progress=progress)
     else:
         costs = _by_advantages(mdp, stream, window, ties, len(values), progress=progress)
-    costs[np.tril_indices(len(values), -1)] = np.nan
-    held = HoldingCosts(read_only(costs), values, "before", int(window))
+    held = HoldingCosts(_from_first_day_on(costs), values, "before", int(window))
     return held if known == "before" else held.learned_after()
+
+
+def _from_first_day_on(costs: FloatArray) -> FloatArray:
+    """The costs, without those of days before a plan serves."""
+    return read_only(np.where(np.tri(len(costs), k=-1, dtype=bool), np.nan, costs))
 
 
 def _by_exposures(

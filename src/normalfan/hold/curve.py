@@ -8,9 +8,9 @@ more tries, so their number is kept beside it.
 
 The hindsight curve underneath (`least_regrets`) is what no rule can beat.
 
-    >>> from normalfan.hold.costs import HoldingCosts
     >>> costs = np.where(np.tri(8, k=-1) > 0, np.nan, np.arange(8)[None, :] - np.arange(8)[:, None])
-    >>> points = run_sweeps(HoldingCosts(costs, np.zeros(8), "before", 1), {"periodic": [Periodic(2), Periodic(4)]})
+    >>> days = HoldingCosts(costs, np.zeros(8), "before", 1)
+    >>> points = run_sweeps(days, {"periodic": [Periodic(2), Periodic(4)]})
     >>> [(point.replans, point.regret) for point in points]
     [(3, 4.0), (1, 12.0)]
     >>> best_within(points, replans=2)["periodic"].rule
@@ -20,7 +20,8 @@ The hindsight curve underneath (`least_regrets`) is what no rule can beat.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -105,6 +106,12 @@ def envelope(points: Iterable[Point], family: str) -> list[Point]:
         if not kept or point.regret < kept[-1].regret:
             kept.append(point)
     return kept
+
+
+def settings_of(rule: Rule) -> dict[str, Any]:
+    """The settings of a rule by name."""
+    settings: dict[str, Any] = asdict(rule)  # type: ignore[call-overload]
+    return settings | dict(settings.pop("settings", ()))
 
 
 def _sizes(costs: HoldingCosts) -> tuple[float, float]:

@@ -34,6 +34,7 @@ class Drift:
     logarithm: bool = False  # of 1 + price, instead of the price
 
     def decide(self) -> Decide:
+        _check_installed()
         from river import drift
 
         make = getattr(drift, self.detector)
@@ -54,11 +55,10 @@ def detectors_installed() -> bool:
     return find_spec("river") is not None
 
 
-def check_detectors() -> None:
-    """Refuse with the remedy where river is missing."""
+def _check_installed() -> None:
     if not detectors_installed():
         raise InputError(
-            "river is not installed, but its drift detectors were asked for: pip install 'normalfan[compare]'."
+            "river is not installed, but its drift detectors need it: pip install 'normalfan[compare]'."
         )
 
 
@@ -86,7 +86,9 @@ def detector_sweeps(typical: float) -> dict[str, list[Drift]]:
         for mode in ("up", "both")
     ]
     kswin = [
-        Drift("KSWIN", (("alpha", alpha), ("window_size", size), ("stat_size", part), ("seed", KSWIN_SEED)), r)
+        Drift(
+            "KSWIN", (("alpha", alpha), ("window_size", size), ("stat_size", part), ("seed", KSWIN_SEED)), r
+        )
         for alpha in (1e-4, 0.005, 0.05)
         for size, part in ((20, 7), (40, 12), (100, 30))
         for r in (False, True)

@@ -86,7 +86,7 @@ def _corners(points: Sequence[Point], family: str, n_days: int) -> tuple[list[in
     """The corners of a family's line, which goes on to the right at the level of its last."""
     kept = [p for p in envelope(points, family) if p.replans > 0 and p.regret > 0]
     replans, regrets = [p.replans for p in kept], [p.regret for p in kept]
-    return (replans + [n_days], regrets + regrets[-1:]) if kept else ([], [])
+    return ([*replans, n_days], [*regrets, regrets[-1]]) if kept else ([], [])
 
 
 def _heights(lines: Any, floor: Any) -> tuple[float, float]:
@@ -106,7 +106,7 @@ def _matplotlib(path: Path, lines: Any, floor: Any, spots: Any, title: str, regr
     axes.fill_between(days, least, low, where=least >= low, color="black", alpha=0.06, linewidth=0)
     for family, (replans, regrets) in lines.items():
         pen = PENS[family]
-        style = {"color": pen.color, "linestyle": _STYLES[pen.dash], "linewidth": pen.width}
+        style: dict[str, Any] = {"color": pen.color, "linestyle": _STYLES[pen.dash], "linewidth": pen.width}
         axes.step(replans, regrets, where="post", label=family, **style)
     for (name, run), marker in zip(spots.items(), "sD^v", strict=False):
         axes.plot(

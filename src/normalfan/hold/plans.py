@@ -26,6 +26,7 @@ from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import LossStream
 from normalfan.problem.mdp import MDP
 
+
 def rounds_of(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
     """The losses [H, S, A] of a stream, each once."""
     shared = 0

@@ -6,10 +6,10 @@ cheapest schedule is a shortest path through the days,
 
     best[e] = min_{d < e}  best[d] + S[d,e] + C·[d > 0],
 
-and the least regret with exactly k re-plans is the same recursion in layers, f_k[e] = min_d f_{k−1}[d] + S[d,e].
-The layers are needed because the least regret need not be convex in k: no C picks out a budget within a dent.
+and the least regret with exactly k re-plans is the same recursion in layers,
+f_k[e] = min_d f_{k−1}[d] + S[d,e]. The layers are needed because the least regret need not be convex in k: no
+C picks out a budget within a dent.
 
-    >>> from normalfan.hold.costs import HoldingCosts
     >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
     >>> week = HoldingCosts(costs, np.zeros(3), "before", 1)
     >>> cheapest_schedule(week, cost=2.0)
@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,9 +52,7 @@ class Schedule:
 def schedule_of(costs: HoldingCosts, days: Sequence[int]) -> Schedule:
     """What re-planning on these days costs."""
     starts = (0, *days)
-    if any(later <= earlier for earlier, later in zip(starts, starts[1:], strict=False)) or (
-        starts[-1] >= costs.n_days
-    ):
+    if any(later <= earlier for earlier, later in pairwise((*starts, costs.n_days))):
         raise InputError(
             f"days are {list(days)}, but must increase within 1 to {costs.n_days - 1}: "
             f"day 0 has its plan anyway."
