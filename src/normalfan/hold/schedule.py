@@ -78,7 +78,7 @@ def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
 
 def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
     """[most + 1]: the least regret with at most k re-plans, k = 0 … `most` (as many as there are days)."""
-    layers = costs.n_days - 1 if most is None else min(most, costs.n_days - 1)
+    layers = costs.n_days - 1 if most is None else _replans(costs, most)
     spent = _spent(costs)
     reached = spent[:, 0].copy()
     regrets = [reached[-1]]
@@ -95,7 +95,7 @@ def schedule_within(costs: HoldingCosts, replans: int) -> Schedule:
     spent = _spent(costs)
     reached = spent[:, 0].copy()
     layers, best, chosen = [np.zeros(costs.n_days + 1, dtype=np.int64)], reached[-1], 1
-    for k in range(min(replans, costs.n_days - 1)):
+    for k in range(_replans(costs, replans)):
         ways = spent[:, 1:] + reached[1:-1]
         layers.append(ways.argmin(axis=1) + 1)
         reached = ways.min(axis=1)
@@ -107,6 +107,13 @@ def schedule_within(costs: HoldingCosts, replans: int) -> Schedule:
 def check_cost(cost: float) -> None:
     if not (math.isfinite(cost) and cost >= 0):
         raise InputError(f"cost is {cost}, but a re-plan must cost a finite amount of at least 0: give one.")
+
+
+def _replans(costs: HoldingCosts, replans: int) -> int:
+    """As many re-plans as were asked for and as there are days for."""
+    if replans < 0:
+        raise InputError(f"replans is {replans}, but a number of re-plans is at least 0: give one.")
+    return min(replans, costs.n_days - 1)
 
 
 def _spent(costs: HoldingCosts) -> FloatArray:

@@ -1,16 +1,18 @@
 """Everything there is to say about re-planning one stream at one cost.
 
-schedules   the cheapest in hindsight; the rules whose setting is the cost itself, which need no tuning;
-            every day; never
-points      every family of rules over its sweep of settings
-least       the least regret with at most k re-plans
+A study holds
 
->>> from normalfan.hold.costs import HoldingCosts
->>> costs = np.where(np.tri(8, k=-1) > 0, np.nan, np.arange(8)[None, :] - np.arange(8)[:, None])
->>> result = study(HoldingCosts(costs, np.zeros(8), "before", 1), cost=5.0, detectors=False)
->>> {name: run.total(5.0) for name, run in result.schedules.items()}
-{'cheapest in hindsight': 13.0, 'accumulated': 14.0, 'CUSUM': 14.0, 'single day': 15.0,
- 'every day': 21.0, 'never': 28.0}
+    schedules   the cheapest in hindsight; the rules whose setting is the cost itself, which need no tuning;
+                every day; never
+    points      every family of rules over its sweep of settings
+    least       the least regret with at most k re-plans
+
+    >>> import numpy as np
+    >>> costs = np.where(np.tri(8, k=-1) > 0, np.nan, np.arange(8)[None, :] - np.arange(8)[:, None])
+    >>> result = study(HoldingCosts(costs, np.zeros(8), "before", 1), cost=5.0, detectors=False)
+    >>> {name: run.total(5.0) for name, run in result.schedules.items()}
+    {'cheapest in hindsight': 17.0, 'accumulated': 17.0, 'CUSUM': 17.0, 'single day': 18.0,
+     'every day': 35.0, 'never': 28.0}
 """
 
 from __future__ import annotations
