@@ -10,8 +10,8 @@ import pytest
 from normalfan import hold
 from normalfan.hold.curve import cheapest_of_each, envelope, settings_of
 from normalfan.hold.detectors import detector_sweeps
+from holding import ageing_costs, random_costs
 from sentences import check_refusal
-from test_hold_schedule import random_costs
 
 RULES: list[hold.Rule] = [
     hold.Accumulated(6.0),
@@ -23,15 +23,6 @@ RULES: list[hold.Rule] = [
     hold.Drift("ADWIN", (("delta", 0.9), ("clock", 1), ("grace_period", 2))),
     hold.Drift("KSWIN", (("alpha", 0.1), ("window_size", 12), ("stat_size", 4), ("seed", 0))),
 ]
-
-
-def ageing_costs(rng: np.random.Generator, n_days: int, known: str) -> hold.HoldingCosts:
-    """An older plan is never better: each column falls with the day the plan was made."""
-    heights = rng.choice([0.0, 0.0, 0.3, 1.0, 4.0], size=(n_days, n_days)) * rng.random((n_days, n_days))
-    costs = np.cumsum(heights[::-1], axis=0)[::-1]
-    costs = np.stack([costs[:, t] - (costs[t, t] if known == "before" else 0) for t in range(n_days)], axis=1)
-    costs[np.tril_indices(n_days, -1)] = np.nan
-    return hold.HoldingCosts(costs, np.zeros(n_days), known, 1)
 
 
 @pytest.mark.parametrize("seed", range(150))

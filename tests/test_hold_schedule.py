@@ -9,16 +9,8 @@ import numpy as np
 import pytest
 
 from normalfan import hold
+from holding import random_costs
 from sentences import check_refusal
-
-
-def random_costs(rng: np.random.Generator, n_days: int, known: str = "before") -> hold.HoldingCosts:
-    """Any upper triangle; small integers make ties."""
-    costs = rng.integers(0, 5, size=(n_days, n_days)).astype(float)
-    if known == "before":
-        np.fill_diagonal(costs, 0)
-    costs[np.tril_indices(n_days, -1)] = np.nan
-    return hold.HoldingCosts(costs, np.zeros(n_days), known, 1)
 
 
 def every_schedule(n_days: int) -> list[tuple[int, ...]]:

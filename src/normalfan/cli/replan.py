@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
@@ -22,7 +22,7 @@ from normalfan.cli.sources import (
 )
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
-from normalfan.hold.costs import holding_costs
+from normalfan.hold.costs import Known, holding_costs
 from normalfan.hold.curve import cheapest_of_each, settings_of
 from normalfan.hold.detectors import detectors_installed
 from normalfan.hold.drawing import check_figure_name, draw_curve
@@ -73,7 +73,7 @@ def replan(
     _check_targets(out, figure)
     mdp = read_model(model, horizon, start)
     stream = read_losses(losses, mdp, features=features, default=default, are_rewards=are_rewards)
-    costs = holding_costs(mdp, stream, window=window, known=known, progress=True)  # type: ignore[arg-type]
+    costs = holding_costs(mdp, stream, window=window, known=cast("Known", known), progress=True)
     if detectors and not detectors_installed():
         detectors = False
         typer.echo(
