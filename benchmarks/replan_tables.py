@@ -68,7 +68,8 @@ def _budgets(case: dict[str, Any]) -> str:
         + _table(heads, rows)
         + f"\nAt 52 the best price rule is the {rule['family']} ({words}), the best detector "
         f"{detector['family']}. The best period with at most 52 re-plans happens to be "
-        f"{at_52['periodic']['settings']['days']} days; every 14 days is {fortnight['replans']} re-plans and {fortnight['regret']:,}.\n"
+        f"{at_52['periodic']['settings']['days']} days; "
+        f"every 14 days is {fortnight['replans']} re-plans and {fortnight['regret']:,}.\n"
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from holding import ageing_costs, random_costs
 from normalfan import hold
 from normalfan.hold.curve import cheapest_of_each, envelope, settings_of
 from normalfan.hold.detectors import detector_sweeps
-from holding import ageing_costs, random_costs
 from sentences import check_refusal
 
 RULES: list[hold.Rule] = [

@@ -8,8 +8,8 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from normalfan import hold
 from holding import random_costs
+from normalfan import hold
 from sentences import check_refusal
 
 
