@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import polars
 import pytest
-from typer.testing import CliRunner
 
 import normalfan as nf
+from command_line import Answer, call
 from normalfan import hold
-from normalfan.cli.app import app
-from test_commands import run
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,20 +30,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def replan(folder: Path, *options: str) -> tuple[int, str, str]:
-    """In this process, which is quicker; refusals, which end the process, are tested in one of their own."""
-    arguments = ["replan", str(folder / "arms.npz"), str(folder / "days.npz"), *options]
-    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    return result.exit_code, result.stdout, result.stderr
+def replan(folder: Path, *options: object) -> Answer:
+    return call("replan", folder / "arms.npz", folder / "days.npz", *options)
 
 
 @pytest.mark.parametrize("known", ["before", "after"])
 @pytest.mark.parametrize("plans", ["last", "mean:3"])
 def test_json_says_what_python_says(folder: Path, known: str, plans: str) -> None:
     options = ["--cost", "2", "--no-detectors", "--known", known, "--plans", plans, "--json"]
-    code, out, _ = replan(folder, *options)
-    assert code == 0
-    document = json.loads(out)
+    answer = replan(folder, *options)
+    assert answer.code == 0, answer.err
+    document = json.loads(answer.out)
     mdp = nf.io.load_mdp(folder / "arms.npz")
     losses = nf.io.open_losses(folder / "days.npz", mdp)
     window = 1 if plans == "last" else 3
@@ -63,9 +59,8 @@ def test_json_says_what_python_says(folder: Path, known: str, plans: str) -> Non
 
 
 def test_tables_and_detectors(folder: Path) -> None:
-    code, out, err = replan(folder, "--cost", "2")
-    assert code == 0
-    assert not err
+    answer = replan(folder, "--cost", 2)
+    assert (answer.code, answer.err) == (0, "")
     for word in (
         "cheapest in hindsight",
         "re-plan on day",
@@ -74,28 +69,28 @@ def test_tables_and_detectors(folder: Path) -> None:
         "ADWIN",
         "picked in hindsight",
     ):
-        assert word in " ".join(out.split()), word
+        assert word in " ".join(answer.out.split()), word
 
 
 def test_without_river_the_curve_comes_without_detectors(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("normalfan.cli.replan.detectors_installed", lambda: False)
-    code, out, err = replan(folder, "--cost", "2")
-    assert code == 0
-    assert "normalfan[compare]" in err
-    assert "ADWIN" not in out
-    assert "periodic" in out
+    answer = replan(folder, "--cost", 2)
+    assert answer.code == 0
+    assert "normalfan[compare]" in answer.err
+    assert "ADWIN" not in answer.out
+    assert "periodic" in answer.out
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_days_are_written(folder: Path, tmp_path: Path, suffix: str) -> None:
     target = tmp_path / f"days{suffix}"
-    code, out, _ = replan(folder, "--cost", "2", "--no-detectors", "--json", "--out", str(target))
-    assert code == 0
+    answer = replan(folder, "--cost", 2, "--no-detectors", "--json", "--out", target)
+    assert answer.code == 0, answer.err
     frame = polars.read_csv(target) if suffix == ".csv" else polars.read_parquet(target)
     assert frame["round"].to_list() == [f"day {t}" for t in range(40)]
-    for name, told in json.loads(out)["schedules"].items():
+    for name, told in json.loads(answer.out)["schedules"].items():
         assert frame[f"{name}: regret"].sum() == pytest.approx(told["regret"])
         assert frame.filter(polars.col(f"{name}: re-plan"))["round"].to_list() == told["rounds"]
 
@@ -105,8 +100,8 @@ def test_days_are_written(folder: Path, tmp_path: Path, suffix: str) -> None:
 )
 def test_figures_are_drawn(folder: Path, tmp_path: Path, suffix: str, opening: bytes) -> None:
     target = tmp_path / f"curve{suffix}"
-    code, _, _ = replan(folder, "--cost", "2", "--no-detectors", "--figure", str(target))
-    assert code == 0
+    answer = replan(folder, "--cost", 2, "--no-detectors", "--figure", target)
+    assert answer.code == 0, answer.err
     assert target.read_bytes().startswith(opening)
     if suffix == ".html":
         page = target.read_text()
@@ -117,17 +112,15 @@ def test_figures_are_drawn(folder: Path, tmp_path: Path, suffix: str, opening: b
 def test_a_stream_that_never_moves(tmp_path: Path) -> None:
     """Nothing to gain: no re-plan in hindsight, and pictures and sweeps that survive it."""
     nf.io.save_mdp(nf.MDP(np.array([[0, 0]]), initial=0, horizon=1), tmp_path / "arms.npz")
-    np.save(tmp_path / "days.npy", np.tile([0.0, 1.0], (9, 1)).reshape(9, 1, 1, 2))
-    arguments = ["replan", str(tmp_path / "arms.npz"), str(tmp_path / "days.npy"), "--cost", "1", "--json"]
+    np.savez(tmp_path / "days.npz", losses=np.tile([0.0, 1.0], (9, 1)).reshape(9, 1, 1, 2))
     target = tmp_path / "flat.png"
-    result = CliRunner().invoke(app, [*arguments, "--figure", str(target)], catch_exceptions=False)
-    assert json.loads(result.stdout)["schedules"]["cheapest in hindsight"]["replans"] == 0
+    answer = replan(tmp_path, "--cost", 1, "--json", "--figure", target)
+    assert json.loads(answer.out)["schedules"]["cheapest in hindsight"]["replans"] == 0
     assert target.exists()
 
 
 def test_help_has_an_example() -> None:
-    result = CliRunner().invoke(app, ["replan", "--help"])
-    assert "Example:  normalfan replan" in result.stdout
+    assert "Example:  normalfan replan" in call("replan", "--help").out
 
 
 @pytest.mark.parametrize(
@@ -145,21 +138,25 @@ def test_help_has_an_example() -> None:
         (("--cost", "1", "--out", "no-such-folder/days.csv"), "no-such-folder"),
     ],
 )
-def test_bad_input_raises_a_sentence_before_anything_is_written(
+def test_bad_input_is_a_sentence_before_anything_is_written(
     folder: Path, options: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(nf.InputError, match=r", but .*: ") as caught:
-        replan(folder, *options)
-    assert said in str(caught.value)
+    answer = replan(folder, *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert re.fullmatch(r"normalfan: [^\n]*, but [^\n]*: [^\n]*\.\n", answer.err), answer.err
     assert not list(tmp_path.iterdir())
 
 
-def test_bad_input_ends_the_process_with_two(folder: Path) -> None:
-    result = run("replan", str(folder / "arms.npz"), str(folder / "days.npz"), "--cost", "-1")
-    assert result.returncode == 2
-    assert result.stderr.startswith("normalfan: cost is -1.0, but")
-    assert not result.stdout
+@pytest.mark.parametrize(("figure", "extra"), [("c.png", "paper"), ("c.html", "report")])
+def test_a_missing_drawing_library_is_a_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, figure: str, extra: str
+) -> None:
+    monkeypatch.setattr("normalfan.hold.drawing.find_spec", lambda _: None)
+    answer = replan(folder, "--cost", 1, "--figure", figure)
+    assert answer.code == 2
+    assert f"pip install 'normalfan[{extra}]'" in answer.err
 
 
 def test_the_page_shows_the_numbers_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:

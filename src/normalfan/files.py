@@ -17,7 +17,11 @@ def written_atomically(path: str | Path) -> Iterator[IO[bytes]]:
     Readers of `path` find the old content or the new, never half of it, even after a power cut.
     """
     target = Path(path)
-    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        error.filename = str(target)  # the draft's name says nothing to anyone
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

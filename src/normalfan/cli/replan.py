@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 import typer
 
-from normalfan.cli.output import AsJson, print_json
+from normalfan.cli.output import AsJson, check_target, print_json, write_rounds
 from normalfan.cli.sources import (
     Default,
     Features,
@@ -21,16 +21,19 @@ from normalfan.cli.sources import (
     read_model,
 )
 from normalfan.errors import InputError
-from normalfan.files import written_atomically
 from normalfan.hold.costs import Known, holding_costs
 from normalfan.hold.curve import cheapest_of_each, settings_of
 from normalfan.hold.detectors import detectors_installed
-from normalfan.hold.drawing import check_figure_name, draw_curve
+from normalfan.hold.drawing import SUFFIXES, check_drawing_library, draw_curve
 from normalfan.hold.schedule import check_cost
 from normalfan.hold.study import Study, study
 from normalfan.problem.losses import names_of_rounds
 
-TABLES = (".csv", ".parquet")
+if TYPE_CHECKING:
+    import polars
+
+MARKED = ("cheapest in hindsight", "accumulated")
+"""The schedules that the figure points out."""
 
 
 def replan(
@@ -50,12 +53,12 @@ def replan(
         bool, typer.Option(help="Compare with the drift detectors of river (some seconds).")
     ] = True,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write each schedule day by day to a .csv or .parquet file."),
+        str | None,
+        typer.Option(metavar="FILE", help="Every schedule, day by day, as .csv, .parquet or .json."),
     ] = None,
     figure: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw regret against re-plans to a .png, .pdf or .html file."),
+        str | None,
+        typer.Option(metavar="FILE", help="Regret against re-plans, drawn as .png, .pdf or .html."),
     ] = None,
     horizon: Horizon = None,
     start: Start = None,
@@ -70,7 +73,10 @@ def replan(
     """
     check_cost(cost)
     window = _read_plans(plans)
-    _check_targets(out, figure)
+    check_target("--out", out, (".csv", ".parquet", ".json"))
+    if figure is not None:
+        check_target("--figure", figure, SUFFIXES)
+        check_drawing_library(figure)
     mdp = read_model(model, horizon, start)
     stream = read_losses(losses, mdp, features=features, default=default, are_rewards=are_rewards)
     costs = holding_costs(mdp, stream, window=window, known=cast("Known", known), progress=True)
@@ -84,7 +90,7 @@ def replan(
     result = study(costs, cost, detectors=detectors, progress=True)
     names = _round_names(result, names_of_rounds(stream))
     if out is not None:
-        _write_days(out, result, names)
+        write_rounds(_days(result, names), Path(out))
     if figure is not None:
         marks = {f"{name}, at cost {cost:,g}": result.schedules[name] for name in MARKED}
         draw_curve(figure, result.points, result.least, marks=marks, title=_subject(result))
@@ -92,9 +98,6 @@ def replan(
         print_json(_document(result, names))
     else:
         _print_tables(result, names)
-
-
-MARKED = ("cheapest in hindsight", "accumulated")
 
 
 def _read_plans(plans: str) -> int:
@@ -107,21 +110,6 @@ def _read_plans(plans: str) -> int:
         f"--plans is {plans!r}, but must be last or mean:N with N a whole number from 1: "
         f"mean:7 plans for the mean of a week."
     )
-
-
-def _check_targets(out: Path | None, figure: Path | None) -> None:
-    """Refuse what could not be written before hours are spent on it."""
-    if out is not None and out.suffix.lower() not in TABLES:
-        raise InputError(
-            f"--out is {str(out)!r}, but its name must end in .csv or .parquet: choose one of them."
-        )
-    if figure is not None:
-        check_figure_name(figure)
-    for path in (out, figure):
-        if path is not None and not path.parent.is_dir():
-            raise InputError(
-                f"{path} is to be written, but there is no folder {path.parent}: create it first."
-            )
 
 
 def _round_names(result: Study, names: tuple[str, ...] | None) -> list[str]:
@@ -239,7 +227,7 @@ def _spoken(settings: dict[str, Any]) -> str:
     )
 
 
-def _write_days(out: Path, result: Study, names: list[str]) -> None:
+def _days(result: Study, names: list[str]) -> polars.DataFrame:
     """One row a day: its name, its best value, and for each schedule whether it re-plans and its regret."""
     import polars
 
@@ -248,6 +236,4 @@ def _write_days(out: Path, result: Study, names: list[str]) -> None:
         replans = np.zeros(result.costs.n_days, dtype=bool)
         replans[list(run.days)] = True
         columns |= {f"{name}: re-plan": replans, f"{name}: regret": run.regrets}
-    frame = polars.DataFrame(columns)
-    with written_atomically(out) as file:
-        frame.write_csv(file) if out.suffix.lower() == ".csv" else frame.write_parquet(file)
+    return polars.DataFrame(columns)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +48,17 @@ PENS = {
 _STYLES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 
 
-def check_figure_name(path: str | Path) -> None:
-    suffix = Path(path).suffix.lower()
+def check_drawing_library(path: str | Path) -> None:
+    """Refuse a picture whose library is missing, and a name that says nothing of its kind."""
+    suffix = Path(path).suffix
     if suffix not in SUFFIXES:
         raise InputError(
-            f"figure is {str(path)!r}, but its name must end in {', '.join(SUFFIXES)}: choose one of them."
+            f"figure is {str(path)!r}, but its name must end in one of {', '.join(SUFFIXES)}: rename it."
         )
-    module, extra = ("plotly", "report") if suffix == ".html" else ("matplotlib", "paper")
-    from importlib.util import find_spec
-
-    if find_spec(module) is None:
+    library, extra = ("plotly", "report") if suffix == ".html" else ("matplotlib", "paper")
+    if find_spec(library) is None:
         raise InputError(
-            f"{module} is not installed, but a {suffix} figure needs it: pip install 'normalfan[{extra}]'."
+            f"{library} is not installed, but a {suffix} figure needs it: pip install 'normalfan[{extra}]'."
         )
 
 
@@ -72,13 +72,13 @@ def draw_curve(
     unit: str = "",
 ) -> None:
     """Write the picture; `hindsight` is `least_regrets`, `marks` are single schedules to point out."""
-    check_figure_name(path)
+    check_drawing_library(path)
     lines = {family: _corners(points, family, len(hindsight)) for family in PENS}
     lines = {family: corners for family, corners in lines.items() if len(corners[0])}
     floor = np.arange(1, len(hindsight)), hindsight[1:]
     spots = {name: run for name, run in (marks or {}).items() if run.replans and run.regret > 0}
     regret = f"regret ({unit})" if unit else "regret"
-    draw = _plotly if Path(path).suffix.lower() == ".html" else _matplotlib
+    draw = _plotly if Path(path).suffix == ".html" else _matplotlib
     draw(Path(path), lines, floor, spots, title, regret)
 
 
@@ -121,7 +121,7 @@ def _matplotlib(path: Path, lines: Any, floor: Any, spots: Any, title: str, regr
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9, loc="lower left")
     with written_atomically(path) as file:
-        figure.savefig(file, format=path.suffix[1:].lower(), dpi=160)
+        figure.savefig(file, format=path.suffix[1:], dpi=160)
 
 
 def _plotly(path: Path, lines: Any, floor: Any, spots: Any, title: str, regret: str) -> None:
