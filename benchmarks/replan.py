@@ -21,6 +21,7 @@ from normalfan.environments.ercot import HUBS, ercot_prices
 from normalfan.hold import (
     Accumulated,
     HoldingCosts,
+    Schedule,
     cheapest_schedule,
     holding_costs,
     replay,
@@ -35,6 +36,7 @@ BUDGETS = (13, 26, 52, 104, 208)
 WINDOWS = (1, 7, 28)
 COSTS = (1000.0, 5000.0, 20000.0)
 YEAR_BUDGET = 26
+STORM = ("2021-02-12", "2021-02-20")
 TITLE = "A battery, 728 days, plans for the last day, losses known before acting"
 
 
@@ -44,7 +46,13 @@ def battery_costs(hub: str, window: int) -> HoldingCosts:
     return holding_costs(battery.mdp(), battery.losses(days.prices), window=window)
 
 
-def spoken(point: Point | None) -> dict[str, Any] | None:
+def stormy(costs: HoldingCosts, run: Schedule) -> int:
+    """The part of a schedule's regret that fell in the nine days of storm Uri."""
+    dates = ercot_prices().dates[costs.first_round :]
+    return round(sum(run.regrets[t] for t, date in enumerate(dates) if STORM[0] <= date <= STORM[1]))
+
+
+def spoken(point: Point | None, costs: HoldingCosts) -> dict[str, Any] | None:
     if point is None:
         return None
     return {
@@ -52,6 +60,7 @@ def spoken(point: Point | None) -> dict[str, Any] | None:
         "settings": settings_of(point.rule),
         "replans": point.replans,
         "regret": round(point.regret),
+        "in_the_storm": stormy(costs, replay(point.rule, costs)),
     }
 
 
@@ -69,10 +78,11 @@ def case(hub: str, costs: HoldingCosts) -> dict[str, Any]:
             {
                 "replans_at_most": budget,
                 "hindsight": round(float(result.least[budget])),
-                "price_rule": spoken(best_of(best, PRICE_RULES)),
-                "single_day": spoken(best.get("single day")),
-                "detector": spoken(best_of(best, DETECTORS)),
-                "periodic": spoken(best.get("periodic")),
+                "hindsight_in_the_storm": stormy(costs, schedule_within(costs, budget)),
+                "price_rule": spoken(best_of(best, PRICE_RULES), costs),
+                "single_day": spoken(best.get("single day"), costs),
+                "detector": spoken(best_of(best, DETECTORS), costs),
+                "periodic": spoken(best.get("periodic"), costs),
                 "families": {family: round(point.regret) for family, point in best.items()},
             }
         )
@@ -83,7 +93,7 @@ def case(hub: str, costs: HoldingCosts) -> dict[str, Any]:
         "hub": hub,
         "plans": plans,
         "known": costs.known,
-        "every_14_days": spoken(every_fortnight),
+        "every_14_days": spoken(every_fortnight, costs),
         "budgets": rows,
     }
 

@@ -24,6 +24,7 @@ def tables(document: dict[str, Any]) -> str:
     parts = [
         _budgets(document["cases"][0]),
         _at_52(document["cases"]),
+        _storm(document["cases"]),
         _lost(document["cases"]),
         _allowances(document),
         _samples(document["out_of_sample"]),
@@ -84,6 +85,17 @@ def _at_52(cases: list[dict[str, Any]]) -> str:
         rows.append([_name(case), f"{row['hindsight']:,}"] + [_cell(row[kind]) for kind in KINDS])
     heads = ["at most 52 re-plans", "hindsight", *(f"best {name}" for name in KINDS.values())]
     return "Other hubs, other plans, and losses known only after acting:\n\n" + _table(heads, rows)
+
+
+def _storm(cases: list[dict[str, Any]]) -> str:
+    rows = []
+    for case in cases:
+        row = next(row for row in case["budgets"] if row["replans_at_most"] == 52)
+        paid = [row["hindsight_in_the_storm"], *(row[kind]["in_the_storm"] for kind in KINDS)]
+        rows.append([_name(case), *(f"{regret:,}" for regret in paid)])
+    heads = ["at most 52 re-plans", "hindsight", *(f"best {name}" for name in KINDS.values())]
+    text = "Of this regret, what fell in the nine days of storm Uri (12 to 20 February 2021):\n\n"
+    return text + _table(heads, rows)
 
 
 def _lost(cases: list[dict[str, Any]]) -> str:

@@ -41,7 +41,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.hold.plans import advantages, plan_occupancies, rounds_of, trailing_means
+from normalfan.hold.plans import advantages, each_round, plan_occupancies, trailing_means
 from normalfan.pricing.stream import BLOCK_BYTES, price_stream
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import (
@@ -136,7 +136,7 @@ def _by_exposures(
     theta = stream.coefficients
     planned = FactoredLosses(np.array(list(trailing_means(theta, window))), stream.features)
     exposures = np.empty_like(theta)
-    plans = plan_occupancies(mdp, rounds_of(mdp, planned), ties)
+    plans = plan_occupancies(mdp, each_round(mdp, planned), ties)
     with progress_bar("planning", len(theta), progress) as advance:
         for j, visits in enumerate(plans):
             exposures[j] = stream.features @ visits.reshape(-1)
@@ -153,11 +153,11 @@ def _by_advantages(
 ) -> FloatArray:
     costs = np.full((n_days, n_days), np.nan)
     at_once = max(1, BLOCK_BYTES // (8 * math.prod(mdp.shape)))
-    plans = plan_occupancies(mdp, trailing_means(rounds_of(mdp, stream), window), ties)
+    plans = plan_occupancies(mdp, trailing_means(each_round(mdp, stream), window), ties)
     first = 0
     with progress_bar("planning", n_days, progress) as advance:
         for occupancies in _stacked(plans, at_once):
-            days = advantages(mdp, islice(rounds_of(mdp, stream), first, None), ties)
+            days = advantages(mdp, islice(each_round(mdp, stream), first, None), ties)
             start = first
             for paid in _stacked(days, at_once):
                 costs[first : first + len(occupancies), start : start + len(paid)] = occupancies @ paid.T
@@ -178,7 +178,7 @@ def _readable_again(mdp: MDP, stream: LossStream) -> LossStream:
     if isinstance(stream, Negated) and isinstance(stream.stream, FactoredLosses):
         return FactoredLosses(-stream.stream.coefficients, stream.stream.features)
     if isinstance(stream, IterableLosses) or stream.n_rounds is None:
-        rounds = list(rounds_of(mdp, stream))
+        rounds = list(each_round(mdp, stream))
         return ArrayLosses(np.stack(rounds) if rounds else np.empty((0, *mdp.shape)))
     return stream
 

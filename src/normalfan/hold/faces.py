@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from normalfan.geometry.ties import TieRule
-from normalfan.hold.plans import rounds_of, trailing_means
+from normalfan.hold.plans import each_round, trailing_means
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import ArrayLosses, FactoredLosses, LossStream
@@ -27,7 +27,7 @@ def face_costs(mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, prog
     if isinstance(stream, FactoredLosses):
         days, features = stream.coefficients, stream.features
     else:
-        days, features = np.stack(list(rounds_of(mdp, stream))), None
+        days, features = np.stack(list(each_round(mdp, stream))), None
     planned = np.stack(list(trailing_means(days, window)))
     n_days = len(days)
     costs = np.full((n_days, n_days), np.nan)

@@ -27,7 +27,7 @@ from normalfan.problem.losses import LossStream
 from normalfan.problem.mdp import MDP
 
 
-def rounds_of(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
+def each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
     """The losses [H, S, A] of a stream, each once."""
     shared = 0
     for block in stream.blocks(mdp.shape, block_rounds(mdp, is_view=stream.is_view)):
