@@ -162,7 +162,8 @@ def _plans(result: Study) -> str:
 def _subject(result: Study) -> str:
     window = result.costs.window
     plans = "the last day" if window == 1 else f"the mean of {window} days"
-    return f"{result.costs.n_days} days, plans for {plans}, losses known {result.costs.known} acting"
+    days = "1 day" if result.costs.n_days == 1 else f"{result.costs.n_days} days"
+    return f"{days}, plans for {plans}, losses known {result.costs.known} acting"
 
 
 def _print_tables(result: Study, names: list[str]) -> None:
@@ -175,7 +176,8 @@ def _print_tables(result: Study, names: list[str]) -> None:
         listed = ", ".join(names[t] for t in cheapest.days[:12])
         more = f" and {cheapest.replans - 12} more" if cheapest.replans > 12 else ""
         console.print(f"Cheapest in hindsight: re-plan on {listed}{more}.\n")
-    console.print(_budget_table(result))
+    if result.budgets():
+        console.print(_budget_table(result))
     counts = dict[str, int]()
     for entry in result.points:
         counts[entry.family] = counts.get(entry.family, 0) + 1
