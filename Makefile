@@ -1,20 +1,19 @@
-# Two commands are all a newcomer needs: `make run` and `make test`. Each creates .venv, installs the
-# pinned dependencies and the package into it, and does its job.
+# Two commands are all a newcomer needs: `make run` and `make test`. Each creates .venv, installs what it
+# needs at the pinned versions and the package itself, and does its job.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
-STAMP := .venv/.installed
 
-.PHONY: run test lint check bench format clean
+.PHONY: run test lint check bench reproduce format clean
 
-run: $(STAMP)
+run: .venv/.installed-report
 	@$(BIN)/normalfan demo
 
-test: $(STAMP)
+test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-lint: $(STAMP)
+lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -25,20 +24,22 @@ check: lint test
 bench: .venv/.installed-bench
 	$(BIN)/normalfan bench
 
-format: $(STAMP)
+reproduce: .venv/.installed-paper
+	$(BIN)/normalfan reproduce
+
+format: .venv/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
 	rm -rf .venv dist
 
-$(STAMP): pyproject.toml constraints.txt
+.venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("normalfan needs Python 3.11 or newer; pass one: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
-	@echo "Creating .venv and installing normalfan (once, about a minute)…"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) --editable '.[dev]'
-	@touch $@
 
-.venv/.installed-bench: $(STAMP)
-	@$(PIP) --editable '.[dev,bench]'
+# One stamp for each extra, so that nobody waits for what they do not use.
+.venv/.installed-%: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing normalfan[$*] into .venv (once, about a minute)…"
+	@$(PIP) --editable '.[$*]'
 	@touch $@
