@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +134,11 @@ def of_lists(folder: Path) -> tuple[object, ...]:
     return folder / "model.parquet", folder / "losses.csv", *HORIZON
 
 
+def of_dates(folder: Path) -> tuple[object, ...]:
+    pl.DataFrame({"round": [1], "loss": [date(2021, 2, 14)]}).write_parquet(folder / "losses.parquet")
+    return folder / "model.csv", folder / "losses.parquet", *HORIZON
+
+
 def stepped(folder: Path) -> tuple[object, ...]:
     header, *rows = MODEL.splitlines()
     table = "\n".join([f"step,{header}", *(f"dawn,{row}" for row in rows)])
@@ -188,7 +194,8 @@ CASES: dict[str, tuple[Spoil, str]] = {
         holding("model.csv", MODEL.replace(",1\n", ",0.5\n").encode()),
         "start that sums to 0.5",
     ),
-    "model with lists for labels": (of_lists, "lists"),
+    "model with lists for labels": (of_lists, "'state' of type List"),
+    "losses with dates for numbers": (of_dates, "'loss' of type Date"),
     "model without a start": (
         lambda folder: holding("model.csv", re.sub(r",[^,\n]*\n", "\n", MODEL).encode())(folder),
         "no column start",

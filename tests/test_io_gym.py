@@ -109,3 +109,33 @@ def test_a_start_may_be_chosen() -> None:
 )
 def test_refusals(name: str, where: str) -> None:
     check_refusal(lambda: nf.io.load_mdp(f"gym:{name}", horizon=3), where)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {0: {0: [(1.0, 0, 0.0)]}},
+        {0: {0: [(1.0, 5, 0.0, False)]}},
+        {"a": {0: [(1.0, 0, 0.0, False)]}},
+        {0: {0: [(1.0, 0, 0.0, False)]}, 1: {}},
+        {0: {0: [(1.0, 0, 0.0, False)]}, 1: {0: [], 1: []}},
+        {0: {0: [("likely", 0, 0.0, False)]}},
+        {0: 7},
+    ],
+)
+def test_tables_of_another_form_are_refused(table: Any) -> None:
+    class Odd:
+        P = table
+        initial_state_distrib = (1.0,)
+
+    check_refusal(lambda: nf.io.from_gymnasium(Odd(), 2), "Odd has a table P of another form")
+
+
+def test_probabilities_and_starts_are_checked_like_any_others() -> None:
+    class Leaky:
+        P = {0: {0: [(0.5, 0, 0.0, False)]}}  # noqa: RUF012
+
+    check_refusal(lambda: nf.io.from_gymnasium(Leaky(), 2), "Leaky does not say where it begins")
+    check_refusal(lambda: nf.io.from_gymnasium(Leaky(), 2, start=0), "sums to 0.5")
+    Leaky.initial_state_distrib = (0.5, 0.5)  # type: ignore[attr-defined]
+    check_refusal(lambda: nf.io.from_gymnasium(Leaky(), 2), "distribution")

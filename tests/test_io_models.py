@@ -144,6 +144,14 @@ def test_arrays_that_do_not_fit_are_refused(kind: str, rng: np.random.Generator,
             check_refusal(lambda: nf.io.load_mdp(tmp_path / "bad.npz"), "bad.npz")
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_any_text_may_be_a_name(suffix: str, tmp_path: Path) -> None:
+    labels = Labels(states=('a "b", c', "naïve → 'x'", "1e5"), actions=("-1", "0,5"))
+    mdp = nf.MDP(np.array([[0, 1], [2, 1], [2, 0]]), 0, 2, labels=labels)
+    nf.io.save_mdp(mdp, tmp_path / f"m{suffix}")
+    assert nf.io.load_mdp(tmp_path / f"m{suffix}").labels == labels
+
+
 def test_names_of_files_are_taken_literally(tmp_path: Path) -> None:
     path = tmp_path / "shop[1].csv"
     path.write_text(SHOP)

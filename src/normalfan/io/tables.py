@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -56,7 +56,10 @@ class Table:
         """A column of labels, none of them missing."""
         import polars
 
-        labels = self.frame[column].cast(polars.String)
+        given = self.frame[column]
+        if given.dtype.is_nested() or given.dtype in (polars.Binary, polars.Duration):
+            raise self._unreadable(column, "names are text, numbers or dates")
+        labels = given.cast(polars.String)
         missing = (labels.is_null() | (labels == "")).fill_null(True)
         if missing.any():
             raise InputError(
@@ -69,15 +72,17 @@ class Table:
         """A column of finite numbers."""
         import polars
 
-        read = self.frame[column].cast(polars.Float64, strict=False)
-        numbers = read.fill_null(np.nan).to_numpy()
+        given = self.frame[column]
+        if not (given.dtype.is_numeric() or given.dtype in (polars.String, polars.Null)):
+            raise self._unreadable(column, "it must hold numbers")
+        numbers = given.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = ~np.isfinite(numbers)
         if bad.any():
             row = int(bad.argmax())
-            given = self.frame[column][row]
+            shown = "nothing" if given[row] is None else repr(given[row])
             raise InputError(
-                f"{self.where(row)} has {'nothing' if given is None else repr(given)} as {column}, but every "
-                f"{column} must be a finite number: correct it or drop the row."
+                f"{self.where(row)} has {shown} as {column}, but every {column} must be a finite number: "
+                f"correct it or drop the row."
             )
         return np.ascontiguousarray(numbers)
 
@@ -112,19 +117,26 @@ class Table:
             f"appear once: drop one of the two rows."
         )
 
+    def _unreadable(self, column: str, rule: str) -> InputError:
+        return InputError(
+            f"{self.path} has a column {column!r} of type {self.frame[column].dtype}, but {rule}: convert it."
+        )
+
 
 def read_table(source: str | Path, required: Sequence[str], optional: Sequence[str] | None = ()) -> Table:
     """A CSV or Parquet file with at least one row and the columns that were asked for.
 
     `optional`: the other columns it may have; None means any.
     """
+    import polars
+
     path = existing_file(source)
     if path.suffix not in SUFFIXES:
         raise unknown_suffix(path, "a table is a .csv or .parquet file")
     frame = _read_frame(path)
-    _check_columns(path, frame, required, optional)
     entries = [name for name in frame.columns if name != _PLACE]
-    filled = frame.filter(~_all_null(entries))
+    _check_columns(path, entries, required, optional)
+    filled = frame.filter(~polars.all_horizontal(polars.col(entries).is_null()))
     if not len(filled):
         raise InputError(f"{path} has no rows, but a table needs at least one: check how it was written.")
     return Table(path, filled)
@@ -188,9 +200,8 @@ def _read_frame(path: Path) -> polars.DataFrame:
 
 
 def _check_columns(
-    path: Path, frame: polars.DataFrame, required: Sequence[str], optional: Sequence[str] | None
+    path: Path, columns: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
-    columns = [name for name in frame.columns if name != _PLACE]
     for name in required:
         if name not in columns:
             raise InputError(
@@ -204,14 +215,3 @@ def _check_columns(
                 f"{path} has a column {name!r}, but it needs {', '.join(required)}{also}: "
                 f"rename or drop that column."
             )
-        if frame[name].dtype.is_nested():
-            raise InputError(
-                f"{path} has lists or records in its column {name!r}, but a table holds one label or number "
-                f"in each cell: write one row for each."
-            )
-
-
-def _all_null(columns: Sequence[str]) -> Any:
-    import polars
-
-    return polars.all_horizontal(polars.col(columns).is_null())
