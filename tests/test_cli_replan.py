@@ -172,6 +172,47 @@ def test_the_page_shows_the_numbers_that_were_measured(monkeypatch: pytest.Monke
         assert f"{at_52[kind]['regret']:,} ({at_52[kind]['replans']})" in page
 
 
+def test_what_the_page_concludes_follows_from_the_numbers() -> None:
+    document = json.loads((ROOT / "benchmarks" / "replan.json").read_text())
+    cases = {(case["hub"], case["plans"], case["known"]): case["budgets"] for case in document["cases"]}
+
+    def regret(hub: str, plans: str, known: str, kind: str, budget: int) -> int:
+        (row,) = (row for row in cases[hub, plans, known] if row["replans_at_most"] == budget)
+        found: int = row["families"][kind] if kind in row["families"] else row[kind]["regret"]
+        return found
+
+    main = ("HB_HUBAVG", "last", "before")
+    cusum = regret(*main, "CUSUM", 52)
+    assert cusum == regret(*main, "price_rule", 52)
+    assert 0.48 < cusum / regret(*main, "detector", 52) < 0.52
+    assert 0.23 < cusum / regret(*main, "periodic", 52) < 0.27
+    assert cusum < regret(*main, "single_day", 52) < 1.05 * cusum
+    assert regret(*main, "accumulated", 52) > regret(*main, "single_day", 52)
+    others = [(hub, plans, known) for hub, plans, known in cases if hub != "HB_HUBAVG"]
+    ahead = [regret(*case, "single_day", 52) < regret(*case, "price_rule", 52) for case in others]
+    assert (len(ahead), sum(ahead)) == (4, 2)
+    after = cases["HB_HUBAVG", "last", "after"][2]
+    assert 0.9 < after["price_rule"]["regret"] / after["detector"]["regret"] < 1
+    for kind in ("price_rule", "single_day", "detector"):
+        assert after[kind]["in_the_storm"] > after[kind]["regret"] / 2
+    page_hinkley = 0
+    for known in ("before", "after"):
+        for plans in ("mean:7", "mean:28"):
+            for budget in (13, 26, 52, 104, 208):
+                last = regret("HB_HUBAVG", "last", known, "price_rule", budget)
+                assert regret("HB_HUBAVG", plans, known, "price_rule", budget) > last
+            last = regret("HB_HUBAVG", "last", known, "periodic", 52)
+            assert regret("HB_HUBAVG", plans, known, "periodic", 52) < last
+            few = cases["HB_HUBAVG", plans, known][0]
+            assert few["detector"]["family"] == "Page-Hinkley"
+            page_hinkley += few["detector"]["regret"] < few["price_rule"]["regret"]
+    assert page_hinkley == 3
+    for sample in document["out_of_sample"]:
+        for row in sample["families"]:
+            ratio = row["used"]["regret"] / row["hindsight_at_used_replans"]
+            assert ratio < 2.4 or row["family"] not in ("accumulated", "CUSUM", "single day")
+
+
 def test_the_measured_numbers_are_those_of_the_package() -> None:
     """The settings that the page quotes at 52 re-plans, run again."""
     from normalfan.environments.battery import Battery

@@ -120,24 +120,30 @@ def test_a_fortnight_of_the_battery() -> None:
     assert np.median(gap[np.triu_indices(14)]) == pytest.approx(0, abs=1e-6)
 
 
-def test_blocks_and_iterators_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = random_problem(np.random.default_rng(5), rounds=6)
-    mdp = problem.mdp()
-    whole = hold.holding_costs(mdp, problem.losses)
-    iterated = hold.holding_costs(mdp, iter(problem.losses))
+def test_blocks_and_iterators_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    mdp = nf.MDP(rng.integers(0, 4, size=(3, 4, 2)), initial=0)
+    losses = rng.normal(size=(7, *mdp.shape))
+    whole = hold.holding_costs(mdp, losses, window=2)
+    assert np.count_nonzero(whole.costs > 0) > 5
+    iterated = hold.holding_costs(mdp, iter(losses), window=2)
     np.testing.assert_array_equal(whole.costs, iterated.costs)
-    monkeypatch.setattr("normalfan.hold.costs.BLOCK_BYTES", 2 * 8 * problem.losses[0].size)
-    np.testing.assert_allclose(hold.holding_costs(mdp, problem.losses).costs, whole.costs, atol=1e-15)
+    monkeypatch.setattr("normalfan.hold.costs.BLOCK_BYTES", 2 * losses[0].nbytes)
+    np.testing.assert_allclose(hold.holding_costs(mdp, losses, window=2).costs, whole.costs, atol=1e-15)
 
 
-def test_losses_known_after_serve_a_day_later() -> None:
-    problem = random_problem(np.random.default_rng(8), rounds=5)
-    before = hold.holding_costs(problem.mdp(), problem.losses)
-    after = hold.holding_costs(problem.mdp(), problem.losses, known="after")
-    assert (after.first_round, after.n_days) == (1, 4)
-    for d in range(4):
+@pytest.mark.parametrize("window", [1, 2])
+def test_losses_known_after_serve_a_day_later(window: int, rng: np.random.Generator) -> None:
+    arms = nf.MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)
+    losses = rng.random((6, 1, 1, 3))
+    before = hold.holding_costs(arms, losses, window=window)
+    after = hold.holding_costs(arms, losses, window=window, known="after")
+    assert (after.first_round, after.n_days) == (1, 5)
+    for d in range(5):
         np.testing.assert_array_equal(after.costs[d, d:], before.costs[d, d + 1 :])
         assert np.isnan(after.costs[d, :d]).all()
+    assert (np.diag(after.costs) > 0).any()
     np.testing.assert_array_equal(after.values, before.values[1:])
     assert after.learned_after() is after
 

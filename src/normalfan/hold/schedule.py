@@ -85,7 +85,7 @@ def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
     ways = np.empty_like(spent)
     for _ in range(layers):
         np.add(spent, reached[:-1], out=ways)
-        reached = ways[:, 1:].min(axis=1, initial=np.inf)
+        reached = ways.min(axis=1)  # no plan serves until day 0: reached[0] is ∞, so day 0 is no re-plan
         regrets.append(min(reached[-1], regrets[-1]))
     return np.array(regrets)
 
