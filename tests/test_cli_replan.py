@@ -188,6 +188,8 @@ def test_what_the_page_concludes_follows_from_the_numbers() -> None:
     assert 0.23 < cusum / regret(*main, "periodic", 52) < 0.27
     assert cusum < regret(*main, "single_day", 52) < 1.05 * cusum
     assert regret(*main, "accumulated", 52) > regret(*main, "single_day", 52)
+    by_allowance = document["cusum_at_52_by_allowance"].values()
+    assert (len(by_allowance), sum(r < regret(*main, "single_day", 52) for r in by_allowance)) == (6, 1)
     others = [(hub, plans, known) for hub, plans, known in cases if hub != "HB_HUBAVG"]
     ahead = [regret(*case, "single_day", 52) < regret(*case, "price_rule", 52) for case in others]
     assert (len(ahead), sum(ahead)) == (4, 2)
