@@ -16,6 +16,7 @@ from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
 from normalfan.cli.price import price
 from normalfan.cli.watch import watch
+from normalfan.cli.replan import replan
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -30,6 +31,7 @@ app.command()(demo)
 app.command()(bench)
 app.command()(price)
 app.command()(watch)
+app.command()(replan)
 
 
 @app.callback(invoke_without_command=True)
