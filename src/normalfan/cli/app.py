@@ -15,8 +15,8 @@ from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
 from normalfan.cli.price import price
-from normalfan.cli.watch import watch
 from normalfan.cli.replan import replan
+from normalfan.cli.watch import watch
 
 FAILED, BAD_INPUT = 1, 2
 
