@@ -10,8 +10,10 @@ import typer
 from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
+from normalfan.errors import WorkStopped
 
 BAD_INPUT = 2
+STOPPED = 1
 
 app = typer.Typer(
     help="The rewards moved: did it matter, and what exactly does keeping the old plan cost?",
@@ -39,6 +41,9 @@ def main() -> None:
     except InputError as error:
         typer.echo(f"normalfan: {error}", err=True)
         sys.exit(BAD_INPUT)
+    except WorkStopped as stopped:
+        typer.echo(f"normalfan: {stopped}", err=True)
+        sys.exit(STOPPED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain about it at exit.
         sys.stderr.close()

@@ -1,0 +1,81 @@
+"""Which cells travel together, and what becomes of those whose worker died.
+
+A batch is to take about a second: much shorter ones would be all bookkeeping, much longer ones would leave
+workers idle at the end. The time of a cell is measured as the sweep goes, for each task.
+
+A batch whose worker died is handed out again cell by cell; a cell that is lost once more is run with nothing
+else in flight. If its worker dies then too, the cell did it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from normalfan.sweep.batch import Batch, Report
+from normalfan.sweep.cell import Cell
+from normalfan.sweep.store import Store
+
+BATCH_SECONDS = 1.0
+MOST_CELLS = 1000
+FADING = 0.98
+"""What a measurement still weighs after the next one: the last fifty cells of a task count most."""
+
+MOST_LOSSES = 2
+"""A cell that was lost this often is run alone, and not handed out again when it is lost once more."""
+
+
+class Plan:
+    """Batches of the cells that the store does not hold; `reuse` is called for each that it does."""
+
+    def __init__(self, cells: Iterable[Cell], store: Store, reuse: Callable[[], None]) -> None:
+        self.store = store
+        self.fresh = self._missing(cells, reuse)
+        self.again: deque[Batch] = deque()
+        self.suspects: deque[Batch] = deque()
+        self.measured: dict[str, tuple[float, float]] = {}  # task -> cells and seconds, faded
+
+    def next_batch(self, *, idle: bool) -> Batch | None:
+        """The next batch, if there is one that may run now; `idle`: nothing is in flight."""
+        if self.suspects:
+            return self.suspects.popleft() if idle else None
+        if self.again:
+            return self.again.popleft()
+        cells, keys, expected = [], [], 0.0
+        for cell, key in self.fresh:
+            cells.append(cell)
+            keys.append(key)
+            expected += self._expected_seconds(cell.task)
+            if expected >= BATCH_SECONDS or len(cells) == MOST_CELLS:
+                break
+        return Batch(tuple(cells), tuple(keys)) if cells else None
+
+    def learn(self, report: Report) -> None:
+        for task, seconds in report.timings:
+            cells, spent = self.measured.get(task, (0.0, 0.0))
+            self.measured[task] = FADING * cells + 1, FADING * spent + seconds
+
+    def hand_out_again(self, lost: Batch) -> Report:
+        """Plan what a dead worker left undone; the report it would have sent about the rest."""
+        report = Report()
+        queue = self.suspects if lost.losses + 1 == MOST_LOSSES else self.again
+        for i, (cell, key) in enumerate(zip(lost.cells, lost.keys, strict=True)):
+            if self.store.path_of(key).exists():
+                report.finished += 1
+            elif lost.losses == MOST_LOSSES:
+                report.failures.append((i, "the worker process died every time that it had this cell"))
+            else:
+                queue.append(Batch((cell,), (key,), lost.losses + 1))
+        return report
+
+    def _expected_seconds(self, task: str) -> float:
+        cells, spent = self.measured.get(task, (1.0, BATCH_SECONDS))
+        return spent / cells
+
+    def _missing(self, cells: Iterable[Cell], reuse: Callable[[], None]) -> Iterator[tuple[Cell, str]]:
+        for cell in cells:
+            key = cell.key
+            if self.store.path_of(key).exists():
+                reuse()
+            else:
+                yield cell, key
