@@ -24,7 +24,8 @@ class Batch:
 
     cells: tuple[Cell, ...]
     keys: tuple[str, ...]
-    losses: int = 0  # how often a worker died while it had the cells
+    deaths: int = 0  # workers that died while they had these cells
+    alone: bool = False  # to be run with nothing else in flight
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Report:
     failures: list[tuple[int, str]] = field(default_factory=list)  # number in the batch, why
     timings: list[tuple[str, float]] = field(default_factory=list)  # task, wall-clock seconds of a cell
     trouble: str = ""  # why no cell can go on, if so
+    deaths: int = 0  # workers that died over the batch; the client says so in their place
 
 
 def run_batch(store: Store, batch: Batch) -> Report:

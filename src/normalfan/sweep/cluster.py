@@ -94,7 +94,7 @@ class _DaskCrew:
         self.batches[future] = batch
         future.add_done_callback(self.ended.put)
 
-    def wait(self) -> list[tuple[Batch, Report | None]]:
+    def wait(self) -> list[tuple[Batch, Report]]:
         ended = [self._next_ended()]
         with suppress(Empty):
             while True:
@@ -136,13 +136,13 @@ class _DaskCrew:
             ) from None
 
 
-def _report(future: Future[Report]) -> Report | None:
+def _report(future: Future[Report]) -> Report:
     from distributed import KilledWorker
 
     try:
         report: Report = future.result()
-    except KilledWorker:
-        return None
+    except KilledWorker as killed:
+        return Report(deaths=killed.allowed_failures + 1)
     except (OSError, CancelledError):
         raise
     except Exception as error:  # noqa: BLE001  tasks catch their own: this is Dask's

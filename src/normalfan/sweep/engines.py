@@ -48,8 +48,8 @@ class Crew(Protocol):
 
     def submit(self, batch: Batch) -> None: ...
 
-    def wait(self) -> list[tuple[Batch, Report | None]]:
-        """Wait until a batch has ended; those that have, with None where the worker died."""
+    def wait(self) -> list[tuple[Batch, Report]]:
+        """Wait until a batch has ended; those that have, with their reports."""
         ...
 
 
@@ -88,7 +88,7 @@ class _Alone:
     def submit(self, batch: Batch) -> None:
         self.batches.append(batch)
 
-    def wait(self) -> list[tuple[Batch, Report | None]]:
+    def wait(self) -> list[tuple[Batch, Report]]:
         batch = self.batches.pop()
         return [(batch, run_batch(self.store, batch))]
 
@@ -135,7 +135,7 @@ class _LocalCrew:
             future.set_exception(error)
         self.batches[future] = batch
 
-    def wait(self) -> list[tuple[Batch, Report | None]]:
+    def wait(self) -> list[tuple[Batch, Report]]:
         ended, _ = wait_for(self.batches, return_when=FIRST_COMPLETED)
         if any(isinstance(future.exception(), BrokenProcessPool) for future in ended):
             # One process died, and the pool ends with it.
@@ -163,11 +163,11 @@ class _LocalCrew:
             ) from None
 
 
-def _report(future: Future[Report]) -> Report | None:
+def _report(future: Future[Report]) -> Report:
     try:
         return future.result()
     except BrokenProcessPool:
-        return None
+        return Report(deaths=1)
 
 
 def _begin_work(lifeline: Connection) -> None:

@@ -4,7 +4,7 @@ A batch is to take about a second: much shorter ones would be all bookkeeping, m
 workers idle at the end. The time of a cell is measured as the sweep goes, for each task.
 
 A batch whose worker died is handed out again cell by cell; a cell that is lost once more is run with nothing
-else in flight. If its worker dies then too, the cell did it.
+else in flight. If workers keep dying over it even then, the cell does it, and is given up.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MOST_CELLS = 1000
 FADING = 0.98
 """What a measurement still weighs after the next one: the last fifty cells of a task count most."""
 
-MOST_LOSSES = 2
-"""A cell that was lost this often is run alone, and not handed out again when it is lost once more."""
+SUSPICIOUS, FATAL = 2, 4
+"""Cells that so many workers died with are run alone, and given up when they are alone."""
 
 
 class Plan:
@@ -55,17 +55,19 @@ class Plan:
             cells, spent = self.measured.get(task, (0.0, 0.0))
             self.measured[task] = FADING * cells + 1, FADING * spent + seconds
 
-    def hand_out_again(self, lost: Batch) -> Report:
-        """Plan what a dead worker left undone; the report it would have sent about the rest."""
+    def hand_out_again(self, lost: Batch, deaths: int) -> Report:
+        """Plan what dead workers left undone; the report that they would have sent about the rest."""
+        deaths += lost.deaths
         report = Report()
-        queue = self.suspects if lost.losses + 1 == MOST_LOSSES else self.again
         for i, (cell, key) in enumerate(zip(lost.cells, lost.keys, strict=True)):
             if self.store.path_of(key).exists():
                 report.finished += 1
-            elif lost.losses == MOST_LOSSES:
-                report.failures.append((i, "the worker process died every time that it had this cell"))
+            elif lost.alone and deaths >= FATAL:
+                report.failures.append((i, f"the worker died, each of the last {deaths} times"))
+            elif deaths >= SUSPICIOUS:
+                self.suspects.append(Batch((cell,), (key,), deaths, alone=True))
             else:
-                queue.append(Batch((cell,), (key,), lost.losses + 1))
+                self.again.append(Batch((cell,), (key,), deaths))
         return report
 
     def _expected_seconds(self, task: str) -> float:

@@ -10,7 +10,7 @@ from normalfan.sweep.batch import Batch, Report
 from normalfan.sweep.cell import Cell
 from normalfan.sweep.engines import Crew, Engine
 from normalfan.sweep.outcome import LISTED, Failure, Outcome
-from normalfan.sweep.plan import MOST_LOSSES, Plan
+from normalfan.sweep.plan import Plan
 from normalfan.sweep.store import Store
 
 
@@ -37,13 +37,13 @@ def _drive(crew: Crew, plan: Plan, tally: _Tally) -> None:
     while True:
         while crew.in_flight < crew.room and (batch := plan.next_batch(idle=not crew.in_flight)):
             crew.submit(batch)
-            if batch.losses == MOST_LOSSES:
-                break  # this one runs alone
+            if batch.alone:
+                break
         if not crew.in_flight:
             return
         for batch, report in crew.wait():
-            if report is None:
-                report = plan.hand_out_again(batch)
+            if report.deaths:
+                report = plan.hand_out_again(batch, report.deaths)
             if report.trouble:
                 raise WorkStopped(f"The sweep stopped: {report.trouble}")
             plan.learn(report)
