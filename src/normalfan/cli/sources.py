@@ -1,0 +1,68 @@
+"""What commands are about: the arguments and options that name a model and its losses, and their reading."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from normalfan.io import load_mdp, open_losses
+from normalfan.problem.losses import LossStream, rewards
+from normalfan.problem.mdp import MDP
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        show_default=False,
+        help="The dynamics: a .npz file, a .csv or .parquet table of state, action, next_state, probability "
+        "(and step), or a Gymnasium environment gym:ID.",
+    ),
+]
+Losses = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOSSES",
+        show_default=False,
+        help="The losses: a .npy or .npz array, a .csv or .parquet table of round, step, state, action, "
+        "loss, or, with --features, a table of coefficients per round.",
+    ),
+]
+Horizon = Annotated[
+    int | None, typer.Option("--horizon", metavar="H", help="Steps in a round, if the model does not say.")
+]
+Start = Annotated[
+    str | None,
+    typer.Option("--start", metavar="STATE", help="Where a round begins, if the model does not say."),
+]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        "--features",
+        metavar="FILE",
+        help="A table of feature, step, state, action, value that the coefficients multiply.",
+    ),
+]
+Default = Annotated[
+    float | None,
+    typer.Option("--default", metavar="X", help="The loss of cells that a table of losses leaves out."),
+]
+Rewards = Annotated[
+    bool, typer.Option("--rewards", help="The numbers are rewards, to be maximised, instead of losses.")
+]
+
+
+def read_model(model: str, horizon: int | None = None, start: str | None = None) -> MDP:
+    return load_mdp(model, horizon=horizon, start=start)
+
+
+def read_losses(
+    losses: str,
+    mdp: MDP,
+    *,
+    features: str | None = None,
+    default: float | None = None,
+    are_rewards: bool = False,
+) -> LossStream:
+    stream = open_losses(losses, mdp, features=features, default=default)
+    return rewards(stream) if are_rewards else stream

@@ -1,0 +1,146 @@
+"""Losses from files, and back into files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError
+from normalfan.io.arrays import map_npy, read_npz, write_npy, write_npz
+from normalfan.io.factored import read_factored, write_factored
+from normalfan.io.loss_tables import every_round, read_loss_table, write_loss_table
+from normalfan.io.tables import SUFFIXES
+from normalfan.problem.arrays import read_numbers
+from normalfan.problem.losses import ArrayLosses, FactoredLosses, LossStream, names_of_rounds
+from normalfan.problem.mdp import MDP
+
+ROUND_LABELS = "round_labels"
+
+
+def open_losses(
+    source: str | Path,
+    mdp: MDP,
+    *,
+    features: str | Path | None = None,
+    default: float | None = None,
+) -> ArrayLosses | FactoredLosses:
+    """The losses of a problem, round by round, from a file.
+
+    `.npy`: [T, H, S, A], or [T, S, A] or [T, A] if constant along the rest; read as it is used.
+    `.npz`: one such array, or `coefficients` [T, K] and `features` [K, H, S, A]; perhaps `round_labels` [T].
+    `.csv`, `.parquet`: a long table of losses, or, with `features`, coefficients per round for that table.
+    `default`: what a cell that a long table leaves out costs.
+    """
+    path = Path(source)
+    _check_options(path, features, default)
+    match path.suffix:
+        case ".npy":
+            return _array_losses(path, map_npy(path), mdp)
+        case ".npz":
+            return _stored_losses(path, mdp)
+        case ".csv" | ".parquet" if features is None:
+            return read_loss_table(path, mdp, default)
+        case ".csv" | ".parquet":
+            return read_factored(path, str(features), mdp)
+    raise _unknown_suffix(path)
+
+
+def save_losses(
+    losses: LossStream, mdp: MDP, path: str | Path, *, features: str | Path | None = None
+) -> None:
+    """Write losses to a `.npy`, `.npz`, `.csv` or `.parquet` file, as `open_losses` reads them.
+
+    Factored losses stay factored in a `.npz` file, and in tables if the features get a file, too.
+    """
+    target = Path(path)
+    is_table = target.suffix in SUFFIXES
+    if features is not None and not (is_table and isinstance(losses, FactoredLosses)):
+        raise InputError(
+            f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
+        )
+    if isinstance(losses, FactoredLosses) and (features is not None or target.suffix == ".npz"):
+        _save_factored(losses, mdp, target, features)
+    elif is_table:
+        write_loss_table(losses, mdp, target)
+    elif target.suffix == ".npy":
+        write_npy(every_round(losses, mdp), target)
+    elif target.suffix == ".npz":
+        write_npz({"losses": every_round(losses, mdp)} | _labels(losses), target)
+    else:
+        raise _unknown_suffix(target)
+
+
+def _save_factored(losses: FactoredLosses, mdp: MDP, path: Path, features: str | Path | None) -> None:
+    if features is not None:
+        write_factored(losses, mdp, path, Path(features))
+        return
+    dense = losses.features.toarray().reshape(-1, *mdp.shape)
+    write_npz({"coefficients": losses.coefficients, "features": dense} | _labels(losses), path)
+
+
+def _labels(losses: LossStream) -> dict[str, npt.NDArray[Any]]:
+    names = names_of_rounds(losses)
+    return {} if names is None else {ROUND_LABELS: np.array(names)}
+
+
+def _stored_losses(path: Path, mdp: MDP) -> ArrayLosses | FactoredLosses:
+    arrays = read_npz(path)
+    labels = arrays.pop(ROUND_LABELS, None)
+    names = None if labels is None else [str(name) for name in np.atleast_1d(labels)]
+    if set(arrays) == {"coefficients", "features"}:
+        _check_shape(path, "features", arrays["features"].shape[1:], mdp.shape)
+        return FactoredLosses(**arrays, round_names=names)
+    if len(arrays) != 1:
+        shown = ", ".join(sorted(arrays)) or "nothing"
+        raise InputError(
+            f"{path} holds {shown}, but losses are one array, or coefficients and features: save those alone."
+        )
+    (array,) = arrays.values()
+    return _array_losses(path, array, mdp, names)
+
+
+def _array_losses(
+    path: Path, array: npt.NDArray[Any], mdp: MDP, names: list[str] | None = None
+) -> ArrayLosses:
+    numbers = read_numbers(f"the array of {path}", array)
+    axes = {4: "THSA", 3: "TSA", 2: "TA"}.get(array.ndim)
+    if axes is None:
+        raise InputError(
+            f"{path} has shape {list(array.shape)}, but losses are [T, H, S, A], [T, S, A] or [T, A]: "
+            f"put the rounds first."
+        )
+    _check_shape(path, "losses", array.shape[1:], mdp.shape[4 - len(axes) :])
+    return ArrayLosses(numbers, axes, round_names=names)
+
+
+def _check_shape(path: Path, what: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    if shape != expected:
+        raise InputError(
+            f"{path} has {what} of shape [·, {', '.join(map(str, shape))}], but the model's are "
+            f"[·, {', '.join(map(str, expected))}]: check the order of the axes (steps, states, actions)."
+        )
+
+
+def _check_options(path: Path, features: str | Path | None, default: float | None) -> None:
+    is_table = path.suffix in SUFFIXES
+    if features is not None and not is_table:
+        raise InputError(
+            f"features is {str(features)!r}, but only a table of coefficients takes them, and {path} ends "
+            f"in {path.suffix!r}: leave it out, or give the coefficients as .csv or .parquet."
+        )
+    if default is not None and (features is not None or not is_table):
+        raise InputError(
+            f"default is {default:g}, but only a long table of losses can leave cells out: leave it out."
+        )
+    if default is not None and not np.isfinite(default):
+        raise InputError(f"default is {default:g}, but a loss must be finite: choose a number.")
+
+
+def _unknown_suffix(path: Path) -> InputError:
+    return InputError(
+        f"{path} ends in {path.suffix or 'nothing'!r}, but losses are a .npy, .npz, .csv or .parquet file: "
+        f"convert it, or check the name."
+    )

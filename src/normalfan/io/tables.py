@@ -1,0 +1,214 @@
+"""Tables of labels and numbers, from CSV or Parquet.
+
+Every table that a person may hand in is read here and nowhere else, so that each is forgiving in the same
+way (blank lines, blanks around entries, columns in any order) and strict in the same way: a column that
+nobody asked for is refused, because a misspelt `state` would otherwise read as "the same in every state".
+
+Labels are text. Where all labels of a column are whole numbers they are put in the order of the numbers,
+otherwise in the order in which they first appear. Mistakes are named by the line of a CSV file (the header is
+line 1) or the row of a Parquet file (the first is row 1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError
+from normalfan.files import written_atomically
+from normalfan.problem.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars
+
+SUFFIXES = (".csv", ".parquet")
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_PLACE = "place"  # the column that holds each row's line or row number
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it was read, and where it came from."""
+
+    path: Path
+    frame: polars.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def columns(self) -> list[str]:
+        return [name for name in self.frame.columns if name != _PLACE]
+
+    def where(self, row: int) -> str:
+        """How a person finds a row again."""
+        noun = "line" if self.path.suffix == ".csv" else "row"
+        return f"{self.path}, {noun} {self.frame[_PLACE][row]}"
+
+    def text(self, column: str) -> polars.Series:
+        """A column of labels, none of them missing."""
+        import polars
+
+        labels = self.frame[column].cast(polars.String)
+        missing = (labels.is_null() | (labels == "")).fill_null(True)
+        if missing.any():
+            raise InputError(
+                f"{self.where(int(missing.arg_max() or 0))} has no {column}, but every row needs one: "
+                f"fill it in or drop the row."
+            )
+        return labels
+
+    def numbers(self, column: str) -> FloatArray:
+        """A column of finite numbers."""
+        import polars
+
+        read = self.frame[column].cast(polars.Float64, strict=False)
+        numbers = read.fill_null(np.nan).to_numpy()
+        bad = ~np.isfinite(numbers)
+        if bad.any():
+            row = int(bad.argmax())
+            raise InputError(
+                f"{self.where(row)} has {self.frame[column][row]!r} as {column}, but every {column} must be "
+                f"a finite number: correct it or drop the row."
+            )
+        return np.ascontiguousarray(numbers)
+
+    def codes(self, column: str, names: Sequence[str]) -> IntArray:
+        """The index in `names` of each label of a column; a label that is not there is refused."""
+        import polars
+
+        labels = self.text(column)
+        codes = labels.cast(polars.Enum(names), strict=False).to_physical()
+        unknown = codes.is_null()
+        if unknown.any():
+            row = int(unknown.arg_max() or 0)
+            shown = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
+            raise InputError(
+                f"{self.where(row)} names the {column} {labels[row]!r}, but the known ones are {shown}: "
+                f"correct the label."
+            )
+        return codes.cast(polars.Int64).to_numpy()
+
+    def check_no_repeats(self, cells: IntArray, columns: Sequence[str]) -> None:
+        """Refuse two rows for one cell, given each row's cell as a number; `columns` name it."""
+        import polars
+
+        again = ~polars.Series(cells).is_first_distinct()
+        if not again.any():
+            return
+        row = int(again.arg_max() or 0)
+        before = int((cells == cells[row]).argmax())
+        entries = ", ".join(f"{name} {self.frame[name][row]}" for name in columns)
+        raise InputError(
+            f"{self.where(row)} repeats {entries} of {self.where(before).rpartition(', ')[2]}, but each may "
+            f"appear once: drop one of the two rows."
+        )
+
+
+def read_table(source: str | Path, required: Sequence[str], optional: Sequence[str] | None = ()) -> Table:
+    """A CSV or Parquet file with at least one row and the columns that were asked for.
+
+    `optional`: the other columns it may have; None means any.
+    """
+    path = existing_file(source)
+    frame = _read_frame(path)
+    _check_columns(path, frame.columns, required, optional)
+    entries = [name for name in frame.columns if name != _PLACE]
+    filled = frame.filter(~_all_null(entries))
+    if not len(filled):
+        raise InputError(f"{path} has no rows, but a table needs at least one: check how it was written.")
+    return Table(path, filled)
+
+
+def write_table(frame: polars.DataFrame, path: Path) -> None:
+    with written_atomically(path) as file:
+        frame.write_csv(file) if path.suffix == ".csv" else frame.write_parquet(file)
+
+
+def existing_file(source: str | Path) -> Path:
+    path = Path(source)
+    if path.is_dir():
+        raise InputError(f"{path} is a directory, but a file is needed: name a file in it.")
+    if not path.exists():
+        raise InputError(f"{path} does not exist, but a file is needed: check the path.")
+    return path
+
+
+def in_order(labels: polars.Series) -> list[str]:
+    """The distinct labels: by number if all are whole numbers, otherwise as they first appear."""
+    names: list[str] = labels.unique(maintain_order=True).to_list()
+    return sorted(names, key=int) if all(map(_WHOLE.fullmatch, names)) else names
+
+
+def names_or_none(names: Sequence[str]) -> tuple[str, ...] | None:
+    """None where the names say no more than the indices do."""
+    return None if list(names) == [str(i) for i in range(len(names))] else tuple(names)
+
+
+def first_missing(cells: IntArray, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The first index of an array of this shape that is not among the (flat) `cells`."""
+    present: npt.NDArray[np.bool_] = np.zeros(shape, dtype=bool)
+    present.reshape(-1)[cells] = True
+    if present.all():
+        return None
+    return tuple(int(i) for i in np.unravel_index(int(present.argmin()), shape))
+
+
+def _read_frame(path: Path) -> polars.DataFrame:
+    import polars
+
+    try:
+        match path.suffix:
+            case ".csv":
+                frame = polars.read_csv(path, infer_schema=False, row_index_name=_PLACE, row_index_offset=2)
+                return frame.with_columns(polars.col(polars.String).str.strip_chars())
+            case ".parquet":
+                return polars.read_parquet(path).with_row_index(_PLACE, offset=1)
+    except polars.exceptions.NoDataError:
+        raise InputError(f"{path} is empty, but a table needs a header and rows: check the file.") from None
+    except polars.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0].strip().rstrip(".:")
+        raise InputError(
+            f"{path} cannot be read ({reason}), but must be a {_kind(path)}: write it again."
+        ) from None
+    raise InputError(
+        f"{path} ends in {path.suffix or 'nothing'!r}, but a table must be .csv or .parquet: convert it."
+    )
+
+
+def _kind(path: Path) -> str:
+    return "comma-separated table in UTF-8" if path.suffix == ".csv" else "Parquet table"
+
+
+def _check_columns(
+    path: Path, columns: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
+) -> None:
+    shown = ", ".join(name for name in columns if name != _PLACE)
+    for name in required:
+        if name not in columns:
+            raise InputError(
+                f"{path} has the columns {shown}, but needs {', '.join(required)}: add or rename {name}."
+            )
+    if optional is None:
+        return
+    known = {_PLACE, *required, *optional}
+    for name in columns:
+        if name not in known:
+            also = f" and may have {', '.join(optional)}" if optional else ""
+            raise InputError(
+                f"{path} has a column {name!r}, but it needs {', '.join(required)}{also}: "
+                f"rename or drop that column."
+            )
+
+
+def _all_null(columns: Sequence[str]) -> Any:
+    import polars
+
+    return polars.all_horizontal(polars.col(columns).is_null())
