@@ -1,0 +1,114 @@
+"""Prices the members of one cell, on whichever worker has it: one row for each member.
+
+member
+rounds, free, negligible, priced      how many; the first round has no plan before it and is none of these
+total                                 of all prices
+worst_price, worst_round              the dearest round
+price, value, crossed                 lists with an entry for each round
+problem                               why the member could not be priced; then the rest is empty
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from normalfan.errors import InputError
+from normalfan.io import load_mdp, open_losses
+from normalfan.pricing.stream import price_stream
+from normalfan.problem.losses import LossStream, names_of_rounds, rewards
+from normalfan.problem.mdp import MDP
+
+if TYPE_CHECKING:
+    import polars
+
+NEGLIGIBLE = 0.01
+"""Below this share of a round's value, its price is negligible."""
+
+
+def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
+    import polars
+
+    return polars.DataFrame([_priced(member) for member in settings["members"]], schema=_schema())
+
+
+def read_member(member: Mapping[str, Any]) -> tuple[MDP, LossStream]:
+    mdp = load_mdp(member["model"], horizon=member.get("horizon"), start=member.get("start"))
+    with _one_file(Path(member["losses"])) as path:
+        stream = open_losses(path, mdp, features=member.get("features"), default=member.get("default"))
+    return mdp, rewards(stream) if member.get("rewards") else stream
+
+
+def _priced(member: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        mdp, stream = read_member(member)
+        motion = price_stream(mdp, stream, detail="prices")
+    except InputError as error:
+        return {"member": member["member"], "problem": str(error)}
+    free = motion.prices[1:] == 0
+    negligible = ~free & (motion.prices[1:] < NEGLIGIBLE * np.abs(motion.values[1:]))
+    worst = int(motion.prices.argmax())
+    names = names_of_rounds(stream)
+    return {
+        "member": member["member"],
+        "rounds": len(motion.prices),
+        "free": int(np.count_nonzero(free)),
+        "negligible": int(np.count_nonzero(negligible)),
+        "priced": int(np.count_nonzero(~free & ~negligible)),
+        "total": motion.total,
+        "worst_price": float(motion.prices[worst]),
+        "worst_round": names[worst] if names else str(worst),
+        "price": motion.prices.tolist(),
+        "value": motion.values.tolist(),
+        "crossed": motion.crossed.tolist(),
+    }
+
+
+def _schema() -> dict[str, Any]:
+    import polars
+
+    return {
+        "member": polars.String,
+        "rounds": polars.Int64,
+        "free": polars.Int64,
+        "negligible": polars.Int64,
+        "priced": polars.Int64,
+        "total": polars.Float64,
+        "worst_price": polars.Float64,
+        "worst_round": polars.String,
+        "price": polars.List(polars.Float64),
+        "value": polars.List(polars.Float64),
+        "crossed": polars.List(polars.Boolean),
+        "problem": polars.String,
+    }
+
+
+@contextmanager
+def _one_file(losses: Path) -> Iterator[Path]:
+    """The file of a stream; if it is a folder of a partitioned dataset, its files as one."""
+    import polars
+
+    if not losses.is_dir():
+        yield losses
+        return
+    parts = files_of(losses)
+    if not parts:
+        raise InputError(
+            f"{losses} holds no Parquet file, but a member's losses are there: check the folder."
+        )
+    frames = [polars.read_parquet(part, hive_partitioning=False) for part in parts]
+    # Some writers leave the name of the member in, too.
+    whole = polars.concat(frames).drop("member", strict=False)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "losses.parquet"
+        whole.write_parquet(path)
+        yield path
+
+
+def files_of(losses: Path) -> list[Path]:
+    return sorted(losses.glob("*.parquet")) if losses.is_dir() else [losses]
