@@ -1,11 +1,11 @@
 """A fleet of batteries on real prices, priced three ways; writes fleet.json beside itself.
 
-    python benchmarks/fleet.py [MEMBERS [DAYS]]           2,000 batteries, 365 days
+    python benchmarks/fleet.py [MEMBERS [DAYS]]               2,000 batteries, 365 days, if not told otherwise
     python benchmarks/fleet.py make FOLDER [MEMBERS [DAYS]]   only the files that `normalfan fleet` reads
 
-Each battery has its own size, power, efficiency, leak and wear, and trades at one of ERCOT's hubs. The command
-is run by one process, by a process for each core, and by a Dask cluster of as many workers: scheduler and
-workers are processes of their own. The results must be equal to the bit.
+Each battery has its own size, power, efficiency, leak and wear, and trades at one of ERCOT's hubs. The
+command is run by one process, by a process for each core, and by a Dask cluster of as many workers: scheduler
+and workers are processes of their own. The results must be equal to the bit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def sparsely(mdp: nf.MDP) -> nf.MDP:
     return nf.MDP(kernel, mdp.initial, HOURS, labels=mdp.labels)
 
 
-def make_fleet(folder: Path, members: int, days: int) -> Path:
+def make_fleet(folder: Path, members: int = MEMBERS, days: int = DAYS) -> Path:
     """Write models and factored losses; the path of the fleet's table."""
     rng = np.random.default_rng(2021)
     markets = {hub: ercot_prices(hub) for hub in HUBS}
@@ -95,9 +95,7 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
     dask = [sys.executable, "-m", "dask"]
     serve = [*dask, "scheduler", "--host", address, "--no-dashboard"]
     work = [*dask, "worker", address, "--nworkers", str(workers), "--nthreads", "1", "--no-dashboard"]
-    started = [
-        subprocess.Popen(command, cwd=folder, env=environment, **quiet) for command in (serve, work)
-    ]
+    started = [subprocess.Popen(command, cwd=folder, env=environment, **quiet) for command in (serve, work)]
     try:
         wait_for_workers(address, workers)
         yield address
@@ -152,6 +150,10 @@ def main(members: int = MEMBERS, days: int = DAYS) -> None:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["make", folder, *sizes]:
-            print(make_fleet(Path(folder), *([*map(int, sizes), MEMBERS, DAYS][:2] if sizes else (MEMBERS, DAYS))))
+            print(
+                make_fleet(
+                    Path(folder), *([*map(int, sizes), MEMBERS, DAYS][:2] if sizes else (MEMBERS, DAYS))
+                )
+            )
         case sizes:
             main(*map(int, sizes))
