@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
 
 if TYPE_CHECKING:
@@ -48,8 +49,14 @@ def gather_members(cells: list[Path], target: Path) -> None:
     """The rows of all cells, without their lists of rounds, as one file."""
     import polars
 
-    with written_atomically(target) as file:
-        polars.scan_parquet(cells).drop(*LISTS).sink_parquet(file)
+    try:
+        with written_atomically(target) as file:
+            polars.scan_parquet(cells).drop(*LISTS).sink_parquet(file)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise WorkStopped(
+            f"Every cell is finished, but {target} could not be written ({error}); make room there or see to its "
+            f"permissions, and run the same command again."
+        ) from None
 
 
 def total_up(members: Path) -> Totals:

@@ -209,10 +209,15 @@ def _look_around(token: Path) -> tuple[str, str]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """What Dask says about lost connections is said by us, in a sentence."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    before = {
+        logger: logger.level
+        for name, logger in logging.root.manager.loggerDict.items()
+        if name.startswith("distributed") and isinstance(logger, logging.Logger)
+    }
+    for logger in before:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in before.items():
+            logger.setLevel(level)
