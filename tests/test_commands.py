@@ -34,7 +34,7 @@ def test_demo_speaks_json() -> None:
     assert prices[6] > 0  # the goal jumped
 
 
-@pytest.mark.parametrize("command", ["demo", "bench"])
+@pytest.mark.parametrize("command", ["demo", "bench", "price", "fleet"])
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0
@@ -59,7 +59,7 @@ def test_version() -> None:
 
 
 def test_importing_loads_nothing_heavy() -> None:
-    heavy = ("numba", "scipy", "polars", "rich", "typer", "matplotlib", "llvmlite")
+    heavy = ("numba", "scipy", "polars", "gymnasium", "rich", "typer", "matplotlib", "llvmlite")
     code = f"import sys, normalfan; print([m for m in {heavy} if m in sys.modules])"
     result = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -1,4 +1,8 @@
-"""`normalfan`, the command. A bad input ends it with one sentence on standard error and exit code 2."""
+"""`normalfan`, the command.
+
+A bad input ends it with one sentence on standard error and exit code 2, a file that cannot be read or written
+or work that cannot go on with one and exit code 1.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,10 @@ from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
 from normalfan.cli.fleet import fleet
+from normalfan.cli.price import price
 from normalfan.errors import WorkStopped
 
-BAD_INPUT = 2
-STOPPED = 1
+FAILED, BAD_INPUT = 1, 2
 
 app = typer.Typer(
     help="The rewards moved: did it matter, and what exactly does keeping the old plan cost?",
@@ -25,6 +29,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(bench)
+app.command()(price)
 app.command()(fleet)
 
 
@@ -45,8 +50,16 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except WorkStopped as stopped:
         typer.echo(f"normalfan: {stopped}", err=True)
-        sys.exit(STOPPED)
+        sys.exit(FAILED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain about it at exit.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        what = error.filename or "a file"
+        typer.echo(
+            f"normalfan: {what} could not be read or written ({error.strerror}), but this command needs it: "
+            f"check the path, its permissions and the space left.",
+            err=True,
+        )
+        sys.exit(FAILED)

@@ -10,8 +10,9 @@ problem                               why the member could not be priced; then t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -21,45 +22,44 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.io import load_mdp, open_losses
 from normalfan.pricing.stream import price_stream
+from normalfan.pricing.summary import kinds_of_rounds
 from normalfan.problem.losses import LossStream, names_of_rounds, rewards
 from normalfan.problem.mdp import MDP
 
 if TYPE_CHECKING:
     import polars
 
-NEGLIGIBLE = 0.01
-"""Below this share of a round's value, its price is negligible."""
+KINDS = ("free", "negligible", "priced")
 
 
 def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
     import polars
 
-    return polars.DataFrame([_priced(member) for member in settings["members"]], schema=_schema())
+    # Members often share a model; remembered for this cell only, since files may change between cells.
+    load = lru_cache(maxsize=8)(load_mdp)
+    return polars.DataFrame([_priced(member, load) for member in settings["members"]], schema=_schema())
 
 
-def read_member(member: Mapping[str, Any]) -> tuple[MDP, LossStream]:
-    mdp = load_mdp(member["model"], horizon=member.get("horizon"), start=member.get("start"))
+def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
+    mdp = load(member["model"], horizon=member.get("horizon"), start=member.get("start"))
     with _one_file(Path(member["losses"])) as path:
         stream = open_losses(path, mdp, features=member.get("features"), default=member.get("default"))
     return mdp, rewards(stream) if member.get("rewards") else stream
 
 
-def _priced(member: Mapping[str, Any]) -> dict[str, Any]:
+def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, Any]:
     try:
-        mdp, stream = read_member(member)
+        mdp, stream = read_member(member, load)
         motion = price_stream(mdp, stream, detail="prices")
     except InputError as error:
         return {"member": member["member"], "problem": str(error)}
-    free = motion.prices[1:] == 0
-    negligible = ~free & (motion.prices[1:] < NEGLIGIBLE * np.abs(motion.values[1:]))
+    kinds = kinds_of_rounds(motion)
     worst = int(motion.prices.argmax())
     names = names_of_rounds(stream)
     return {
         "member": member["member"],
         "rounds": len(motion.prices),
-        "free": int(np.count_nonzero(free)),
-        "negligible": int(np.count_nonzero(negligible)),
-        "priced": int(np.count_nonzero(~free & ~negligible)),
+        **{kind: int(np.count_nonzero(kinds == kind)) for kind in KINDS},
         "total": motion.total,
         "worst_price": float(motion.prices[worst]),
         "worst_round": names[worst] if names else str(worst),
@@ -75,9 +75,7 @@ def _schema() -> dict[str, Any]:
     return {
         "member": polars.String,
         "rounds": polars.Int64,
-        "free": polars.Int64,
-        "negligible": polars.Int64,
-        "priced": polars.Int64,
+        **dict.fromkeys(KINDS, polars.Int64),
         "total": polars.Float64,
         "worst_price": polars.Float64,
         "worst_round": polars.String,

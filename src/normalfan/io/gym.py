@@ -20,7 +20,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.io.kernels import Moves
 from normalfan.io.starts import state_index
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, read_numbers
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
 
@@ -62,7 +62,7 @@ def expected_rewards(env: Any, start: str | int | None = None) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """The entries of a table `P`, one after the other."""
+    """The entries of a table `P` that can happen, one after the other."""
 
     name: str
     limit: int | None
@@ -105,26 +105,43 @@ def _read_listed(env: Any) -> _Listed:
             f"{name} is not a tabular environment, but a problem needs its transitions: choose one that "
             f"carries a table P, like FrozenLake-v1, or write a model table."
         )
-    n_states, n_actions = len(table), len(table[0])
+    initial = getattr(inner, "initial_state_distrib", None)
+    try:
+        listed = _Listed(
+            name,
+            None if spec is None else spec.max_episode_steps,
+            None if initial is None else np.array(initial, dtype=np.float64),
+            len(table),
+            len(table[0]),
+            *_columns(table),
+        )
+    except (LookupError, TypeError, ValueError):
+        listed = None
+    if listed is None or not ((listed.nexts >= 0) & (listed.nexts < listed.n_states)).all():
+        raise InputError(
+            f"{name} has a table P of another form, but it must list P[state][action] = [(probability, next "
+            f"state, reward, terminated), …] for states and actions from 0 on: write a model table instead."
+        )
+    return listed
+
+
+def _columns(table: Any) -> tuple[IntArray, IntArray, FloatArray, FloatArray, BoolArray]:
+    """What P lists with positive probability: rows, next states, weights, rewards, ends."""
+    n_actions = len(table[0])
     entries = [
         (s * n_actions + a, *entry)
-        for s in range(n_states)
-        for a in range(n_actions)
+        for s in range(len(table))
+        for a, _ in zip(range(n_actions), table[s], strict=True)
         for entry in table[s][a]
+        if entry[0]
     ]
     rows, weights, nexts, rewards, terminated = zip(*entries, strict=True)
-    initial = getattr(inner, "initial_state_distrib", None)
-    return _Listed(
-        name=name,
-        limit=None if spec is None else spec.max_episode_steps,
-        initial=None if initial is None else read_numbers("initial_state_distrib", initial).astype(float),
-        n_states=n_states,
-        n_actions=n_actions,
-        rows=np.array(rows, dtype=np.int64),
-        nexts=np.array(nexts, dtype=np.int64),
-        weights=np.array(weights, dtype=np.float64),
-        rewards=np.array(rewards, dtype=np.float64),
-        terminated=np.array(terminated, dtype=bool),
+    return (
+        np.array(rows, dtype=np.int64),
+        np.array(nexts, dtype=np.int64),
+        np.array(weights, dtype=np.float64),
+        np.array(rewards, dtype=np.float64),
+        np.array(terminated, dtype=bool),
     )
 
 
@@ -153,6 +170,11 @@ def _initial(listed: _Listed, start: str | int | None) -> FloatArray:
     if listed.initial is None:
         raise InputError(
             f"{listed.name} does not say where it begins, but a problem needs a start: pass one (--start)."
+        )
+    if listed.initial.shape != (listed.n_states,):
+        raise InputError(
+            f"{listed.name} begins in {list(listed.initial.shape)} states, but must give a distribution over "
+            f"its {listed.n_states}: pass a start state (--start)."
         )
     return listed.initial
 
@@ -185,10 +207,9 @@ def _ends(listed: _Listed, initial: FloatArray) -> _Ended:
 def _visited(listed: _Listed, initial: FloatArray) -> BoolArray:
     """[S]: the states that an episode can pass through before it terminates."""
     visited = initial > 0
-    goes_on = (listed.weights > 0) & ~listed.terminated
     while True:
         reached = visited.copy()
-        reached[listed.nexts[goes_on & visited[listed.rows // listed.n_actions]]] = True
+        reached[listed.nexts[~listed.terminated & visited[listed.rows // listed.n_actions]]] = True
         if np.array_equal(reached, visited):
             return visited
         visited = reached

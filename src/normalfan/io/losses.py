@@ -12,12 +12,12 @@ from normalfan.errors import InputError
 from normalfan.io.arrays import map_npy, read_npz, write_npy, write_npz
 from normalfan.io.factored import read_factored, write_factored
 from normalfan.io.loss_tables import every_round, read_loss_table, write_loss_table
-from normalfan.io.tables import SUFFIXES
-from normalfan.problem.arrays import read_numbers
+from normalfan.io.tables import SUFFIXES, existing_file, unknown_suffix
 from normalfan.problem.losses import ArrayLosses, FactoredLosses, LossStream, names_of_rounds
 from normalfan.problem.mdp import MDP
 
 ROUND_LABELS = "round_labels"
+RULE = "losses are a .npy, .npz, .csv or .parquet file"
 
 
 def open_losses(
@@ -34,7 +34,7 @@ def open_losses(
     `.csv`, `.parquet`: a long table of losses, or, with `features`, coefficients per round for that table.
     `default`: what a cell that a long table leaves out costs.
     """
-    path = Path(source)
+    path = existing_file(source)
     _check_options(path, features, default)
     match path.suffix:
         case ".npy":
@@ -45,7 +45,7 @@ def open_losses(
             return read_loss_table(path, mdp, default)
         case ".csv" | ".parquet":
             return read_factored(path, str(features), mdp)
-    raise _unknown_suffix(path)
+    raise unknown_suffix(path, RULE)
 
 
 def save_losses(
@@ -70,7 +70,7 @@ def save_losses(
     elif target.suffix == ".npz":
         write_npz({"losses": every_round(losses, mdp)} | _labels(losses), target)
     else:
-        raise _unknown_suffix(target)
+        raise unknown_suffix(target, RULE)
 
 
 def _save_factored(losses: FactoredLosses, mdp: MDP, path: Path, features: str | Path | None) -> None:
@@ -105,7 +105,10 @@ def _stored_losses(path: Path, mdp: MDP) -> ArrayLosses | FactoredLosses:
 def _array_losses(
     path: Path, array: npt.NDArray[Any], mdp: MDP, names: list[str] | None = None
 ) -> ArrayLosses:
-    numbers = read_numbers(f"the array of {path}", array)
+    if array.dtype.kind not in "fiub":
+        raise InputError(
+            f"{path} holds an array of dtype {array.dtype}, but losses are real numbers: save it as float."
+        )
     axes = {4: "THSA", 3: "TSA", 2: "TA"}.get(array.ndim)
     if axes is None:
         raise InputError(
@@ -113,7 +116,7 @@ def _array_losses(
             f"put the rounds first."
         )
     _check_shape(path, "losses", array.shape[1:], mdp.shape[4 - len(axes) :])
-    return ArrayLosses(numbers, axes, round_names=names)
+    return ArrayLosses(array, axes, round_names=names)
 
 
 def _check_shape(path: Path, what: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
@@ -137,10 +140,3 @@ def _check_options(path: Path, features: str | Path | None, default: float | Non
         )
     if default is not None and not np.isfinite(default):
         raise InputError(f"default is {default:g}, but a loss must be finite: choose a number.")
-
-
-def _unknown_suffix(path: Path) -> InputError:
-    return InputError(
-        f"{path} ends in {path.suffix or 'nothing'!r}, but losses are a .npy, .npz, .csv or .parquet file: "
-        f"convert it, or check the name."
-    )

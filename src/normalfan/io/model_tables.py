@@ -76,11 +76,16 @@ def write_model_table(mdp: MDP, path: Path) -> None:
 
 def _fit_horizon(table: Table, steps: Sequence[str] | None, horizon: int | None) -> int | None:
     """The number of steps, where the table tells it."""
+    if steps is None and horizon is None:
+        raise InputError(
+            f"{table.path} has no column step, but a problem needs a horizon: pass one (--horizon), or add "
+            f"the column."
+        )
     if steps is None:
         return horizon
     if horizon not in (None, len(steps)):
         raise InputError(
-            f"horizon is {horizon}, but {table.path} names {len(steps)} steps: leave the horizon out."
+            f"horizon is {horizon}, but {table.path} names its steps, {len(steps)} in all: leave it out."
         )
     return len(steps)
 

@@ -9,8 +9,11 @@ from normalfan.io.arrays import read_npz, write_npz
 from normalfan.io.gym import PREFIX, from_gymnasium
 from normalfan.io.model_tables import read_model_table, write_model_table
 from normalfan.io.starts import state_index
+from normalfan.io.tables import existing_file, unknown_suffix
 from normalfan.problem.mdp import MDP
 from normalfan.problem.storage import mdp_from_arrays, mdp_to_arrays
+
+RULE = "a model is a .npz, .csv or .parquet file or an environment gym:ID"
 
 
 def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int | None = None) -> MDP:
@@ -21,13 +24,13 @@ def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int
     """
     if str(source).startswith(PREFIX):
         return from_gymnasium(str(source).removeprefix(PREFIX), horizon, start)
-    path = Path(source)
+    path = existing_file(source)
     match path.suffix:
         case ".npz":
             return _read_stored(path, horizon, start)
         case ".csv" | ".parquet":
             return read_model_table(path, horizon=horizon, start=start)
-    raise _unknown_suffix(path)
+    raise unknown_suffix(path, RULE)
 
 
 def save_mdp(mdp: MDP, path: str | Path) -> None:
@@ -39,14 +42,14 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
         case ".csv" | ".parquet":
             write_model_table(mdp, target)
         case _:
-            raise _unknown_suffix(target)
+            raise unknown_suffix(target, RULE)
 
 
 def _read_stored(path: Path, horizon: int | None, start: str | int | None) -> MDP:
     arrays = read_npz(path)
     try:
         stored = mdp_from_arrays(arrays)
-    except (InputError, ValueError, TypeError, IndexError, KeyError) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         raise InputError(_blamed(path, error)) from None
     if horizon is None and start is None:
         return stored
@@ -63,11 +66,4 @@ def _blamed(path: Path, error: Exception) -> str:
     return (
         f"{path} holds arrays that do not fit together, but a stored problem must be as save_mdp writes it: "
         f"write it again."
-    )
-
-
-def _unknown_suffix(path: Path) -> InputError:
-    return InputError(
-        f"{path} ends in {path.suffix or 'nothing'!r}, but a model is a .npz, .csv or .parquet file or an "
-        f"environment gym:ID: convert it, or check the name."
     )

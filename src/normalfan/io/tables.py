@@ -11,14 +11,14 @@ line 1) or the row of a Parquet file (the first is row 1).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".parquet")
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
-_PLACE = "place"  # the column that holds each row's line or row number
+_PLACE = "__place__"  # the column that holds each row's line or row number
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,10 @@ class Table:
         """A column of labels, none of them missing."""
         import polars
 
-        labels = self.frame[column].cast(polars.String)
+        given = self.frame[column]
+        if given.dtype.is_nested() or given.dtype in (polars.Binary, polars.Duration):
+            raise self._unreadable(column, "names are text, numbers or dates")
+        labels = given.cast(polars.String)
         missing = (labels.is_null() | (labels == "")).fill_null(True)
         if missing.any():
             raise InputError(
@@ -69,14 +72,17 @@ class Table:
         """A column of finite numbers."""
         import polars
 
-        read = self.frame[column].cast(polars.Float64, strict=False)
-        numbers = read.fill_null(np.nan).to_numpy()
+        given = self.frame[column]
+        if not (given.dtype.is_numeric() or given.dtype in (polars.String, polars.Null)):
+            raise self._unreadable(column, "it must hold numbers")
+        numbers = given.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = ~np.isfinite(numbers)
         if bad.any():
             row = int(bad.argmax())
+            shown = "nothing" if given[row] is None else repr(given[row])
             raise InputError(
-                f"{self.where(row)} has {self.frame[column][row]!r} as {column}, but every {column} must be "
-                f"a finite number: correct it or drop the row."
+                f"{self.where(row)} has {shown} as {column}, but every {column} must be a finite number: "
+                f"correct it or drop the row."
             )
         return np.ascontiguousarray(numbers)
 
@@ -111,17 +117,26 @@ class Table:
             f"appear once: drop one of the two rows."
         )
 
+    def _unreadable(self, column: str, rule: str) -> InputError:
+        return InputError(
+            f"{self.path} has a column {column!r} of type {self.frame[column].dtype}, but {rule}: convert it."
+        )
+
 
 def read_table(source: str | Path, required: Sequence[str], optional: Sequence[str] | None = ()) -> Table:
     """A CSV or Parquet file with at least one row and the columns that were asked for.
 
     `optional`: the other columns it may have; None means any.
     """
+    import polars
+
     path = existing_file(source)
+    if path.suffix not in SUFFIXES:
+        raise unknown_suffix(path, "a table is a .csv or .parquet file")
     frame = _read_frame(path)
-    _check_columns(path, frame.columns, required, optional)
     entries = [name for name in frame.columns if name != _PLACE]
-    filled = frame.filter(~_all_null(entries))
+    _check_columns(path, entries, required, optional)
+    filled = frame.filter(~polars.all_horizontal(polars.col(entries).is_null()))
     if not len(filled):
         raise InputError(f"{path} has no rows, but a table needs at least one: check how it was written.")
     return Table(path, filled)
@@ -141,6 +156,11 @@ def existing_file(source: str | Path) -> Path:
     return path
 
 
+def unknown_suffix(path: Path, rule: str) -> InputError:
+    ending = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
+    return InputError(f"{path} {ending}, but {rule}: convert it, or check the name.")
+
+
 def in_order(labels: polars.Series) -> list[str]:
     """The distinct labels: by number if all are whole numbers, otherwise as they first appear."""
     names: list[str] = labels.unique(maintain_order=True).to_list()
@@ -153,62 +173,45 @@ def names_or_none(names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def first_missing(cells: IntArray, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The first index of an array of this shape that is not among the (flat) `cells`."""
-    present: npt.NDArray[np.bool_] = np.zeros(shape, dtype=bool)
-    present.reshape(-1)[cells] = True
-    if present.all():
+    """The first index of an array of this shape that is not among the distinct (flat) `cells`."""
+    if len(cells) == math.prod(shape):
         return None
-    return tuple(int(i) for i in np.unravel_index(int(present.argmin()), shape))
+    gaps = np.flatnonzero(np.sort(cells) != np.arange(len(cells)))
+    first = gaps[0] if len(gaps) else len(cells)
+    return tuple(int(i) for i in np.unravel_index(first, shape))
 
 
 def _read_frame(path: Path) -> polars.DataFrame:
     import polars
 
     try:
-        match path.suffix:
-            case ".csv":
-                frame = polars.read_csv(path, infer_schema=False, row_index_name=_PLACE, row_index_offset=2)
-                return frame.with_columns(polars.col(polars.String).str.strip_chars())
-            case ".parquet":
-                return polars.read_parquet(path).with_row_index(_PLACE, offset=1)
+        if path.suffix == ".csv":
+            frame = polars.read_csv(
+                path, infer_schema=False, row_index_name=_PLACE, row_index_offset=2, glob=False
+            )
+            return frame.with_columns(polars.col(polars.String).str.strip_chars())
+        return polars.read_parquet(path, glob=False).with_row_index(_PLACE, offset=1)
     except polars.exceptions.NoDataError:
         raise InputError(f"{path} is empty, but a table needs a header and rows: check the file.") from None
     except polars.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0].strip().rstrip(".:")
-        raise InputError(
-            f"{path} cannot be read ({reason}), but must be a {_kind(path)}: write it again."
-        ) from None
-    raise InputError(
-        f"{path} ends in {path.suffix or 'nothing'!r}, but a table must be .csv or .parquet: convert it."
-    )
-
-
-def _kind(path: Path) -> str:
-    return "comma-separated table in UTF-8" if path.suffix == ".csv" else "Parquet table"
+        kind = "comma-separated table in UTF-8" if path.suffix == ".csv" else "Parquet table"
+        raise InputError(f"{path} cannot be read ({reason}), but must be a {kind}: write it again.") from None
 
 
 def _check_columns(
     path: Path, columns: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
-    shown = ", ".join(name for name in columns if name != _PLACE)
     for name in required:
         if name not in columns:
             raise InputError(
-                f"{path} has the columns {shown}, but needs {', '.join(required)}: add or rename {name}."
+                f"{path} has the columns {', '.join(columns)}, but needs {', '.join(required)}, separated by "
+                f"commas: add or rename {name}."
             )
-    if optional is None:
-        return
-    known = {_PLACE, *required, *optional}
     for name in columns:
-        if name not in known:
+        if optional is not None and name not in {*required, *optional}:
             also = f" and may have {', '.join(optional)}" if optional else ""
             raise InputError(
                 f"{path} has a column {name!r}, but it needs {', '.join(required)}{also}: "
                 f"rename or drop that column."
             )
-
-
-def _all_null(columns: Sequence[str]) -> Any:
-    import polars
-
-    return polars.all_horizontal(polars.col(columns).is_null())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,11 +88,12 @@ class PricedMotion:
             }
         return columns
 
-    def to_frame(self) -> polars.DataFrame:
-        """One row per round."""
+    def to_frame(self, round_names: Sequence[str] | None = None) -> polars.DataFrame:
+        """One row per round, called by its name if the rounds have names."""
         import polars
 
-        return polars.DataFrame({"round": np.arange(len(self.prices))} | self.columns())
+        rounds = np.arange(len(self.prices)) if round_names is None else round_names
+        return polars.DataFrame({"round": rounds} | self.columns())
 
     @property
     def _full(self) -> Details:

@@ -194,6 +194,21 @@ def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:
     return names
 
 
+def rounds_of(stream: LossStream, first: int, stop: int) -> LossStream:
+    """The rounds from `first` up to `stop` of a stream that can be read more than once."""
+    match stream:
+        case ArrayLosses():
+            return ArrayLosses(stream.array[first:stop], stream.axes)
+        case FactoredLosses():
+            return FactoredLosses(stream.coefficients[first:stop], stream.features)
+        case Negated():
+            return Negated(rounds_of(stream.stream, first, stop))
+    raise InputError(
+        f"losses are {type(stream).__name__}, but looking at a round again needs losses that can be read "
+        f"again: pass an array, a file or factored losses."
+    )
+
+
 def as_loss(mdp: MDP, loss: Any, name: str = "loss") -> FloatArray:
     """One loss [H, S, A], validated, as a contiguous float64 array."""
     numbers = read_numbers(name, loss)

@@ -1,0 +1,52 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from normalfan.files import written_atomically
+
+
+def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    target = tmp_path / "numbers.csv"
+    target.write_text("old")
+    with written_atomically(target) as file:
+        file.write(b"new")
+        assert target.read_text() == "old"
+    assert target.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "numbers.csv"
+    target.write_text("old")
+
+    def fail() -> None:
+        with written_atomically(target) as file:
+            file.write(b"half of the n")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_others_may_read_it_as_far_as_the_user_allows(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with written_atomically(tmp_path / "page.html") as file:
+            file.write(b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o640
+
+
+def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
+    target = tmp_path / "nowhere" / "numbers.csv"
+    with pytest.raises(FileNotFoundError) as caught, written_atomically(target):
+        pass
+    assert caught.value.filename == str(target)
