@@ -1,9 +1,9 @@
-"""Peak memory of the client of a fleet, at growing numbers of members; writes fleet_memory.json beside itself.
+"""Peak memory of the client of a fleet, as members grow in number; writes fleet_memory.json beside itself.
 
     python benchmarks/fleet_memory.py [MEMBERS …]          2,000 and 200,000, if not told otherwise
 
-Members are as small as can be (one state, two actions, three rounds), and share their files: what could grow is
-only what the client keeps of them. Each run is a process of its own, with one worker process for each core.
+Members are as small as can be (one state, two actions, three rounds), and share their files: what could grow
+is only what the client keeps of them. Each run is a process of its own, with one worker process for each core.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ def gather_members(cells: list[Path], target: Path) -> None:
             polars.scan_parquet(cells).drop(*LISTS).sink_parquet(file)
     except (OSError, polars.exceptions.PolarsError) as error:
         raise WorkStopped(
-            f"Every cell is finished, but {target} could not be written ({error}); make room there or see to its "
-            f"permissions, and run the same command again."
+            f"Every cell is finished, but {target} could not be written ({error}); make room there or see to "
+            f"its permissions, and run the same command again."
         ) from None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -34,9 +35,9 @@ def code_version(task: str) -> str:
 
 @cache
 def package_version() -> str:
-    from normalfan import __version__
-
-    return f"{__version__}+{digest_of_sources(*COMPUTING_LAYERS)}"
+    # The package is loaded, since we are; importing it by name would turn the layers upside down.
+    version = sys.modules["normalfan"].__version__
+    return f"{version}+{digest_of_sources(*COMPUTING_LAYERS)}"
 
 
 @cache
