@@ -3,7 +3,7 @@
     python benchmarks/fleet_memory.py [MEMBERS …]          2,000 and 200,000, if not told otherwise
 
 Members are as small as can be (one state, two actions, three rounds), and share their files: what could grow
-is only what the client keeps of them. Each run is a process of its own, with one worker process for each core.
+is only what the client keeps of them. Each run is a process of its own, with a worker process for each core.
 """
 
 from __future__ import annotations

@@ -123,6 +123,12 @@ def test_a_member_that_cannot_be_priced_is_named_and_the_others_are_priced(
     assert "5 members" in told.stdout
 
 
+def test_a_file_that_only_the_client_sees_fails_and_leaves_no_result(fleet: Path) -> None:
+    (cell,) = FleetCells(members_of_table(fleet))
+    fleet.with_name("m3.npy").unlink()  # gone for the worker
+    check_refusal(cell.compute, "m3.npy")
+
+
 def test_a_dataset_of_streams_for_one_model(tmp_path: Path, rng: np.random.Generator) -> None:
     problem = random_problem(rng)
     mdp = problem.mdp()

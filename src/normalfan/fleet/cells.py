@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from normalfan.errors import InputError
-from normalfan.fleet.members import PATHS, Members
+from normalfan.fleet.members import PATHS, Members, missing_file
 from normalfan.fleet.task import files_of, read_member
 from normalfan.sweep import Cell
 from normalfan.sweep.version import digest_of_sources
@@ -40,7 +40,7 @@ class FleetCells:
 
     def __iter__(self) -> Iterator[Cell]:
         members = iter(self.members)
-        while together := list(islice(members, self.size)):
+        while together := [_look_up(member) for member in islice(members, self.size)]:
             inputs = {"files": _digest_of_files(together), "readers": digest_of_sources("io")}
             yield Cell(TASK, {"members": together}, inputs)
 
@@ -54,6 +54,17 @@ def _members_together(first: dict[str, Any]) -> int:
     return max(1, min(MOST_MEMBERS, int(CELL_ENTRIES / entries)))
 
 
+def _look_up(member: dict[str, Any]) -> dict[str, Any]:
+    """The member, with a sentence instead of a price if one of its files is not there.
+
+    Said here and not by the worker: to a worker a file may be missing for reasons of its own.
+    """
+    name = missing_file(member)
+    if name is None:
+        return member
+    return member | {"problem": f"{member[name]} does not exist, but is its {name}: check the path."}
+
+
 def _digest_of_files(members: list[dict[str, Any]]) -> str:
     digest = hashlib.sha256()
     for member in members:
@@ -64,10 +75,9 @@ def _digest_of_files(members: list[dict[str, Any]]) -> str:
 
 
 def _digest_of_file(path: Path) -> str:
-    try:
-        status = path.stat()
-    except OSError:
-        return "missing"  # the worker says so, in a sentence about the member
+    if not path.exists():
+        return "none"  # an environment, or a file of a member that is not priced
+    status = path.stat()
     return _digest_of_content(path, status.st_size, status.st_mtime_ns)
 
 

@@ -12,7 +12,7 @@ with its losses in Parquet files; all share one model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -111,7 +111,19 @@ class _Dataset:
 
 def _located(path: str, folder: Path) -> str:
     """A path that does not hang on where a process was started; environments have none."""
-    return path if path.startswith("gym:") else str((folder / path).absolute())
+    return path if is_environment(path) else str((folder / path).absolute())
+
+
+def is_environment(path: str) -> bool:
+    return path.startswith("gym:")
+
+
+def missing_file(member: Mapping[str, Any]) -> str | None:
+    """Which of PATHS leads nowhere, seen from this machine."""
+    for name in PATHS:
+        if name in member and not is_environment(member[name]) and not Path(member[name]).exists():
+            return name
+    return None
 
 
 def _checked_table(given: Path) -> Path:

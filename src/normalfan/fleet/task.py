@@ -10,6 +10,7 @@ problem                               why the member could not be priced; then t
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from normalfan.errors import InputError
+from normalfan.fleet.members import missing_file
 from normalfan.io import load_mdp, open_losses
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import kinds_of_rounds
@@ -48,6 +50,14 @@ def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) 
 
 
 def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, Any]:
+    if "problem" in member:
+        return {"member": member["member"], "problem": member["problem"]}
+    name = missing_file(member)
+    if name is not None:  # nothing may be kept: it is this machine that does not see what the client saw
+        raise InputError(
+            f"{member[name]} is not there for the worker on {platform.node()}, but the client sees it: put the "
+            f"files of a fleet where all machines see them under one path."
+        )
     try:
         mdp, stream = read_member(member, load)
         motion = price_stream(mdp, stream, detail="prices")
