@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from normalfan.errors import InputError
-from normalfan.fleet.members import PATHS, Members, missing_file
+from normalfan.fleet.members import PATHS, Members, is_environment
 from normalfan.fleet.task import files_of, read_member
 from normalfan.sweep import Cell
 from normalfan.sweep.version import digest_of_sources
@@ -22,6 +24,9 @@ CELL_ENTRIES = 1e8
 """Entries of losses (rounds × steps × states × actions) that a core prices in about a second."""
 
 MOST_MEMBERS = 512
+
+FILES_AT_ONCE = 8
+"""Files that the client looks at together."""
 
 
 class FleetCells:
@@ -40,9 +45,13 @@ class FleetCells:
 
     def __iter__(self) -> Iterator[Cell]:
         members = iter(self.members)
-        while together := [_look_up(member) for member in islice(members, self.size)]:
-            inputs = {"files": _digest_of_files(together), "readers": digest_of_sources("io")}
-            yield Cell(TASK, {"members": together}, inputs)
+        # Threads, because a network's file system answers late rather than slowly.
+        with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
+            while together := list(islice(members, self.size)):
+                looked_up = list(pool.map(_look_up, together))
+                digest = hashlib.sha256("\n".join(found for _, found in looked_up).encode()).hexdigest()
+                inputs = {"files": digest, "readers": digest_of_sources("io")}
+                yield Cell(TASK, {"members": [member for member, _ in looked_up]}, inputs)
 
 
 def _members_together(first: dict[str, Any]) -> int:
@@ -54,34 +63,35 @@ def _members_together(first: dict[str, Any]) -> int:
     return max(1, min(MOST_MEMBERS, int(CELL_ENTRIES / entries)))
 
 
-def _look_up(member: dict[str, Any]) -> dict[str, Any]:
-    """The member, with a sentence instead of a price if one of its files is not there.
+def _look_up(member: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The member, and a digest of what its files hold.
 
-    Said here and not by the worker: to a worker a file may be missing for reasons of its own.
+    If one is not there, the member gets a sentence for a price. It is said here and not by the worker,
+    because to a worker a file may be missing for reasons of its own.
     """
-    name = missing_file(member)
-    if name is None:
-        return member
-    return member | {"problem": f"{member[name]} does not exist, but is its {name}: check the path."}
+    digests = []
+    for name in PATHS:
+        if name not in member or is_environment(member[name]):
+            continue
+        digest = _digest_of_file(member[name])
+        if digest is None:
+            problem = f"{member[name]} does not exist, but is its {name}: check the path."
+            return member | {"problem": problem}, ""
+        digests.append(digest)
+    return member, " ".join(digests)
 
 
-def _digest_of_files(members: list[dict[str, Any]]) -> str:
-    digest = hashlib.sha256()
-    for member in members:
-        for name in PATHS:
-            for path in files_of(Path(member[name])) if name in member else ():
-                digest.update(_digest_of_file(path).encode() + b"\n")
-    return digest.hexdigest()
-
-
-def _digest_of_file(path: Path) -> str:
-    if not path.exists():
-        return "none"  # an environment, or a file of a member that is not priced
-    status = path.stat()
+def _digest_of_file(path: str) -> str | None:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        return "+".join(_digest_of_file(str(part)) or "" for part in files_of(Path(path)))
     return _digest_of_content(path, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=1024)  # members share models, features and prices
-def _digest_of_content(path: Path, size: int, changed: int) -> str:  # noqa: ARG001  they tell versions apart
-    with path.open("rb") as file:
+def _digest_of_content(path: str, size: int, changed: int) -> str:  # noqa: ARG001  they tell versions apart
+    with Path(path).open("rb", buffering=0) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

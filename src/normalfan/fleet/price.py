@@ -33,7 +33,7 @@ def price_fleet(
     cells = _Noted(FleetCells(members))
     outcome = run_sweep(cells, store, engine, progress=progress, label="cells")
     summary = store.folder.parent / MEMBERS_FILE
-    gather_members([path for path in map(store.path_of, cells.keys) if path.exists()], summary)
+    gather_members([store.path_of(key) for key in cells.keys if store.holds(key)], summary)
     return FleetResult(store.folder, summary, outcome, total_up(summary))
 
 

@@ -55,8 +55,8 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
     name = missing_file(member)
     if name is not None:  # nothing may be kept: it is this machine that does not see what the client saw
         raise InputError(
-            f"{member[name]} is not there for the worker on {platform.node()}, but the client sees it: put the "
-            f"files of a fleet where all machines see them under one path."
+            f"{member[name]} is not there for the worker on {platform.node()}, but the client sees it: put "
+            f"the files of a fleet where all machines see them under one path."
         )
     try:
         mdp, stream = read_member(member, load)

@@ -45,7 +45,7 @@ def run_batch(store: Store, batch: Batch) -> Report:
         started = time.perf_counter()
         try:
             _check_code(cell, key)
-            if store.path_of(key).exists():  # a batch that was interrupted comes again whole
+            if store.holds(key):  # a batch that was interrupted comes again whole
                 report.finished += 1
                 continue
             _compute(store, cell, key)

@@ -36,6 +36,7 @@ class Cell:
     task: str  # "package.module:function"
     settings: Mapping[str, Any]  # plain JSON
     inputs: Mapping[str, str] = field(default_factory=dict)  # name -> digest of content
+    _digest: str = field(init=False, repr=False, compare=False)  # of the settings, which may be long
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\w+(\.\w+)*:\w+", self.task):
@@ -43,13 +44,12 @@ class Cell:
                 f'task is {self.task!r}, but must name a function of a module as "package.module:function": '
                 f"pass its name, not the function."
             )
-        _canonical(self.settings)
+        object.__setattr__(self, "_digest", _digest_of(self.settings))
 
     @property
     def key(self) -> str:
-        """The address of the result: a digest of all that decides it."""
-        content = [self.task, self.settings, self.inputs, code_version(self.task)]
-        return hashlib.sha256(_canonical(content).encode()).hexdigest()
+        """The address of the result: a digest of all that decides it, the code of this process included."""
+        return _digest_of([self.task, self._digest, self.inputs, code_version(self.task)])
 
     def compute(self) -> polars.DataFrame:
         import polars
@@ -75,6 +75,10 @@ def echo(settings: Mapping[str, Any]) -> polars.DataFrame:
     import polars
 
     return polars.DataFrame([dict(settings)])
+
+
+def _digest_of(content: Any) -> str:
+    return hashlib.sha256(_canonical(content).encode()).hexdigest()
 
 
 def _canonical(content: Any) -> str:

@@ -60,7 +60,7 @@ class Plan:
         deaths += lost.deaths
         report = Report()
         for i, (cell, key) in enumerate(zip(lost.cells, lost.keys, strict=True)):
-            if self.store.path_of(key).exists():
+            if self.store.holds(key):
                 report.finished += 1
             elif lost.alone and deaths >= FATAL:
                 report.failures.append((i, f"the worker died, each of the last {deaths} times"))
@@ -77,7 +77,7 @@ class Plan:
     def _missing(self, cells: Iterable[Cell], reuse: Callable[[], None]) -> Iterator[tuple[Cell, str]]:
         for cell in cells:
             key = cell.key
-            if self.store.path_of(key).exists():
+            if self.store.holds(key):
                 reuse()
             else:
                 yield cell, key
