@@ -20,6 +20,7 @@ from normalfan.fleet import cells as cells_module
 from normalfan.fleet import members as members_module
 from normalfan.fleet import members_of_dataset, members_of_table, price_fleet
 from normalfan.fleet.cells import FleetCells
+from normalfan.fleet.totals import gather_members, total_up
 from normalfan.io import load_mdp, open_losses, save_losses, save_mdp
 from normalfan.sweep import Processes, Serial
 from problems import random_problem
@@ -153,6 +154,14 @@ def test_a_dataset_of_streams_for_one_model(tmp_path: Path, rng: np.random.Gener
         tmp_path / "model.npz", tmp_path / "streams", features=tmp_path / "features.csv"
     )
     check_members(price_fleet(members, tmp_path / "out", Serial()), streams)
+
+
+def test_a_fleet_of_which_nothing_could_be_computed(tmp_path: Path) -> None:
+    gather_members([], tmp_path / "members.parquet")
+    totals = total_up(tmp_path / "members.parquet")
+    assert (totals.members, totals.rounds, totals.total, totals.problems) == (0, 0, 0, 0)
+    assert totals.worst_round is None
+    assert totals.dearest == ()
 
 
 def test_the_command_speaks_json(fleet: Path, tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
 
     # Members often share a model; remembered for this cell only, since files may change between cells.
     load = lru_cache(maxsize=8)(load_mdp)
-    return polars.DataFrame([_priced(member, load) for member in settings["members"]], schema=_schema())
+    return polars.DataFrame(
+        [_priced(member, load) for member in settings["members"]], schema=schema_of_rows()
+    )
 
 
 def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
@@ -79,7 +81,7 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
     }
 
 
-def _schema() -> dict[str, Any]:
+def schema_of_rows() -> dict[str, Any]:
     import polars
 
     return {

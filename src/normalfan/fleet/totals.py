@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
+from normalfan.fleet.task import schema_of_rows
 
 if TYPE_CHECKING:
     import polars
@@ -49,12 +50,14 @@ def gather_members(cells: list[Path], target: Path) -> None:
     """The rows of all cells, without their lists of rounds, as one file."""
     import polars
 
+    empty = polars.LazyFrame(schema=schema_of_rows())  # no cell may have been finished
     try:
         with written_atomically(target) as file:
-            polars.scan_parquet(cells).drop(*LISTS).sink_parquet(file)
+            rows = polars.scan_parquet(cells) if cells else empty
+            rows.drop(*LISTS).sink_parquet(file)
     except (OSError, polars.exceptions.PolarsError) as error:
         raise WorkStopped(
-            f"Every cell is finished, but {target} could not be written ({error}); make room there or see to "
+            f"The sweep is done, but {target} could not be written ({error}); make room there or see to "
             f"its permissions, and run the same command again."
         ) from None
 
