@@ -35,6 +35,7 @@ def test_demo_speaks_json() -> None:
 
 
 @pytest.mark.parametrize("command", ["demo", "bench", "price", "watch"])
+@pytest.mark.parametrize("command", ["demo", "bench", "price", "fleet"])
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0
