@@ -34,7 +34,7 @@ def test_demo_speaks_json() -> None:
     assert prices[6] > 0  # the goal jumped
 
 
-@pytest.mark.parametrize("command", ["demo", "bench"])
+@pytest.mark.parametrize("command", ["demo", "bench", "reproduce"])
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0
@@ -42,7 +42,13 @@ def test_help_has_an_example(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("bench", "no-such-workload"), ("no-such-command",), ("demo", "--no-such-option")]
+    "arguments",
+    [
+        ("bench", "no-such-workload"),
+        ("reproduce", "no-such-claim"),
+        ("no-such-command",),
+        ("demo", "--no-such-option"),
+    ],
 )
 def test_bad_input_is_a_sentence_and_an_exit_code(arguments: tuple[str, ...]) -> None:
     result = run(*arguments)

@@ -10,6 +10,7 @@ import typer
 from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
+from normalfan.cli.reproduce import reproduce
 from normalfan.errors import WorkStopped
 
 BAD_INPUT = 2
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(bench)
+app.command()(reproduce)
 
 
 @app.callback(invoke_without_command=True)
