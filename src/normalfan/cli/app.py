@@ -18,6 +18,7 @@ from normalfan.cli.fleet import fleet
 from normalfan.cli.price import price
 from normalfan.cli.replan import replan
 from normalfan.cli.watch import watch
+from normalfan.cli.reproduce import reproduce
 from normalfan.errors import WorkStopped
 
 FAILED, BAD_INPUT = 1, 2
@@ -35,6 +36,7 @@ app.command()(price)
 app.command()(watch)
 app.command()(replan)
 app.command()(fleet)
+app.command()(reproduce)
 
 
 @app.callback(invoke_without_command=True)
