@@ -17,8 +17,8 @@ from normalfan.cli.demo import demo
 from normalfan.cli.fleet import fleet
 from normalfan.cli.price import price
 from normalfan.cli.replan import replan
-from normalfan.cli.watch import watch
 from normalfan.cli.reproduce import reproduce
+from normalfan.cli.watch import watch
 from normalfan.errors import WorkStopped
 
 FAILED, BAD_INPUT = 1, 2
