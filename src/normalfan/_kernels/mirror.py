@@ -55,12 +55,11 @@ class Modes(NamedTuple):
 class Room(NamedTuple):
     """Work space."""
 
-    kept: np.ndarray  # [rows, runs, A] the policies, as said above
+    kept: np.ndarray  # [rows, runs, A] the policies, as said above, and [A, lanes] for an optimistic play
     values: np.ndarray  # [3, S, runs] of the play under the loss seen: even steps, odd steps, zeros
     judged: np.ndarray  # the same under the loss that is judged
     expected: np.ndarray  # the same of the secondary iterate under the loss before
     costs: np.ndarray  # [A, lanes]
-    play: np.ndarray  # [A, lanes] an optimistic play
     plain: np.ndarray  # [2, S] the optimal values of a loss
     played: np.ndarray  # [rows, runs, A] probabilities, if recorded
     visits: np.ndarray  # [2, S, lanes]
@@ -96,27 +95,27 @@ def _advantage_table(losses, start, loss_step, nexts, per_step, shape, ptr, idx,
 
 
 @inlined
-def _step(kept, place, actions, costs, least, floored, floor, out, at):
-    """The mirror step from what is kept, by costs [A, lanes], into ``out`` (which may be ``kept``)."""
+def _step(kept, place, actions, costs, least, floored, floor, at):
+    """The mirror step from what is kept at ``place``, by costs [A, lanes], to ``at`` (which may be the same)."""
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
     if floored:
         mass = zero
         for a in range(actions):
             w = load(kept, place + a * count, zero) * weight(least - load(costs, a * count, zero))
-            store(out, at + a * count, w)
+            store(kept, at + a * count, w)
             mass = mass + w
         share = (broadcast(1.0, zero) - broadcast(float(actions), zero) * floor) / mass
         for a in range(actions):
-            store(out, at + a * count, fma(load(out, at + a * count, zero), share, floor))
+            store(kept, at + a * count, fma(load(kept, at + a * count, zero), share, floor))
     else:
         top = broadcast(-np.inf, zero)
         for a in range(actions):
             moved = load(kept, place + a * count, zero) - (load(costs, a * count, zero) - least)
-            store(out, at + a * count, moved)
+            store(kept, at + a * count, moved)
             top = maximum(moved, top)
         for a in range(actions):
-            store(out, at + a * count, load(out, at + a * count, zero) - top)
+            store(kept, at + a * count, load(kept, at + a * count, zero) - top)
 
 
 @inlined
@@ -127,80 +126,81 @@ def _weight(kept, place, floored):
 
 
 @inlined
-def _look_ahead(row, loss, successor, here, ahead, first, actions, runs, floored, losses, nexts, room):
-    """The optimistic play of one state, into ``room.play``; its value under the loss before goes on."""
+def _look_ahead(
+    place, loss, successor, here, ahead, first, actions, runs, floored, losses, nexts, kept, expected, costs, play
+):
+    """The optimistic play of one state, to ``play``; its value under the loss before goes on."""
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
-    width = len(runs.etas)
-    place = (row * width + first) * actions
-    eta = load(runs.etas, first, zero)
+    etas, _, _, _, floors = runs
+    width = len(etas)
+    eta = load(etas, first, zero)
     weighed, mass = zero, zero
     least = broadcast(np.inf, zero)
     for a in range(actions):
-        onward = load(room.expected, ahead + item(nexts, successor + a) * width + first, zero)
+        onward = load(expected, ahead + item(nexts, successor + a) * width + first, zero)
         q = broadcast(item(losses, loss + a), zero) + onward
-        w = _weight(room.kept, place + a * count, floored)
+        w = _weight(kept, place + a * count, floored)
         weighed = fma(w, q, weighed)
         mass = mass + w
         cost = eta * q
-        store(room.costs, a * count, cost)
+        store(costs, a * count, cost)
         least = minimum(cost, least)
-    store(room.expected, here, weighed / mass)
-    floor = load(runs.floors, first, zero)
-    _step(room.kept, place, actions, room.costs, least, floored, floor, room.play, 0)
+    store(expected, here, weighed / mass)
+    floor = load(floors, first, zero)
+    _step(kept, place, actions, costs, least, floored, floor, play)
 
 
 @inlined
 def _visit(
-    row, loss, successor, here, ahead, first, actions, runs, modes, expecting, table, losses, means, nexts, room
-):
+    row, place, at, loss, successor, here, ahead, first, actions, runs, modes, table, losses, means, nexts,
+    kept, values, judged, costs, played,
+):  # fmt: skip
     """Evaluate one state under the played policies of eight runs, and take their mirror steps.
 
-    ``loss`` and ``successor`` say where the state's losses and successors begin, ``here`` where its value goes,
-    ``ahead`` where the layer of the next step begins, ``first`` is the first of the runs.
+    ``place`` is where what they keep begins and ``at`` what they play; ``loss`` and ``successor`` say where the
+    state's losses and successors do, ``here`` where its value goes, ``ahead`` where the layer of the next step
+    begins. ``first`` is the first of the runs.
     """
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
     advantages, slack = table
-    width = len(runs.etas)
-    place = (row * width + first) * actions
-    eta = load(runs.etas, first, zero)
-    source, at = room.kept, place
-    if expecting:
-        source, at = room.play, 0
+    etas, thresholds, charges, optimal, floors = runs
+    floored, _, thresholded, noisy, recorded = modes
+    width = len(etas)
+    eta = load(etas, first, zero)
     weighed, mass, mean = zero, zero, zero
     least = broadcast(np.inf, zero)
     for a in range(actions):
         onward = ahead + item(nexts, successor + a) * width + first
-        q = broadcast(item(losses, loss + a), zero) + load(room.values, onward, zero)
-        w = _weight(source, at + a * count, modes.floored)
+        q = broadcast(item(losses, loss + a), zero) + load(values, onward, zero)
+        w = _weight(kept, at + a * count, floored)
         weighed = fma(w, q, weighed)
         mass = mass + w
-        if modes.noisy:
-            truly = broadcast(item(means, loss + a), zero) + load(room.judged, onward, zero)
+        if noisy:
+            truly = broadcast(item(means, loss + a), zero) + load(judged, onward, zero)
             mean = fma(w, truly, mean)
-        if modes.recorded:
-            store(room.played, place + a * count, w)
+        if recorded:
+            store(played, place + a * count, w)
         cost = eta * q
-        if modes.advantages:
+        if thresholded:
             far = broadcast(item(advantages, row * actions + a), zero)
-            cost = select(at_most(load(runs.optimal, first, zero), zero), cost, eta * far)
-            edge = load(runs.thresholds, first, zero) + broadcast(item(slack, row), zero)
-            cost = cost + select(at_most(far, edge), zero, load(runs.charges, first, zero))
-        store(room.costs, a * count, cost)
+            cost = select(at_most(load(optimal, first, zero), zero), cost, eta * far)
+            edge = load(thresholds, first, zero) + broadcast(item(slack, row), zero)
+            cost = cost + select(at_most(far, edge), zero, load(charges, first, zero))
+        store(costs, a * count, cost)
         least = minimum(cost, least)
-    store(room.values, here, weighed / mass)
-    if modes.noisy:
-        store(room.judged, here, mean / mass)
-    if modes.recorded:
+    store(values, here, weighed / mass)
+    if noisy:
+        store(judged, here, mean / mass)
+    if recorded:
         for a in range(actions):
-            store(room.played, place + a * count, load(room.played, place + a * count, zero) / mass)
-    floor = load(runs.floors, first, zero)
-    _step(room.kept, place, actions, room.costs, least, modes.floored, floor, room.kept, place)
+            store(played, place + a * count, load(played, place + a * count, zero) / mass)
+    _step(kept, place, actions, costs, least, floored, load(floors, first, zero), place)
 
 
 @inner
-def _walk(t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, width, room, by_step, masses):
+def _walk(t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, width, played, visits, by_step, masses):
     """Forward over what eight runs played: fills their regret by step and their mass near the walls."""
     steps, states, actions = shape
     zero = lanes_of(WORD(0))
@@ -209,20 +209,20 @@ def _walk(t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, widt
     layer = states * count
     for row in range(ptr[0], ptr[1]):
         s = np.int64(item(idx, row))
-        store(room.visits, s * count, broadcast(initial[s], zero))
+        store(visits, s * count, broadcast(initial[s], zero))
     near, close, thin = zero, zero, zero
     for h in range(steps):
         here, later = (h & 1) * layer, (h + 1 & 1) * layer
         if h + 1 < steps:
             for row in range(ptr[h + 1], ptr[h + 2]):
-                store(room.visits, later + np.int64(item(idx, row)) * count, zero)
+                store(visits, later + np.int64(item(idx, row)) * count, zero)
         regret = zero
         for row in range(ptr[h], ptr[h + 1]):
             s = np.int64(item(idx, row))
-            reached = load(room.visits, here + s * count, zero)
+            reached = load(visits, here + s * count, zero)
             is_thin = False
             for a in range(actions):
-                mass = reached * load(room.played, (row * width + first) * actions + a * count, zero)
+                mass = reached * load(played, (row * width + first) * actions + a * count, zero)
                 far = item(advantages, row * actions + a)
                 regret = fma(mass, broadcast(far, zero), regret)
                 if far <= wall + slack[row]:
@@ -232,7 +232,7 @@ def _walk(t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, widt
                         is_thin = True
                 if h + 1 < steps:
                     to = later + item(nexts, h * per_step + s * actions + a) * count
-                    store(room.visits, to, load(room.visits, to, zero) + mass)
+                    store(visits, to, load(visits, to, zero) + mass)
             if is_thin:
                 thin = thin + reached
         store(by_step, (t * steps + h) * width + first, regret)
@@ -252,18 +252,21 @@ def mirror_kernel(
     all steps share them). ``means`` is what is judged, ``table`` and ``marks`` take the advantages of the two.
     """
     steps, states, actions = shape
+    # By name once: an array read from a tuple is counted, which in the visits would cost as much as they do.
+    kept, values, judged, expected, costs, plain, played, visits = room
+    floored, optimistic, thresholded, noisy, recorded = modes
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
     width = len(runs.etas)
     layer = states * width
     size = max(loss_step * steps, states * actions)
+    play = ptr[steps] * width * actions
     for t in range(len(paid) // width):
         begin = t * size
-        if modes.advantages or (modes.recorded and not modes.noisy):
+        if thresholded or (recorded and not noisy):
             _advantage_table(
-                losses, begin, loss_step, nexts, per_step, shape, ptr, idx, ties, room.plain, table[0], table[1]
+                losses, begin, loss_step, nexts, per_step, shape, ptr, idx, ties, plain, table[0], table[1]
             )
-        expecting = modes.optimistic and t > 0
         for h in range(steps - 1, -1, -1):
             here = (h & 1) * layer
             ahead = 2 * layer if h + 1 == steps else layer - here
@@ -272,33 +275,38 @@ def mirror_kernel(
                 loss = begin + h * loss_step + s * actions
                 successor = h * per_step + s * actions
                 for first in range(0, width, count):
-                    at = here + s * width + first
-                    if expecting:
+                    place = (row * width + first) * actions
+                    at, value = place, here + s * width + first
+                    if optimistic and t > 0:
+                        at = play
                         _look_ahead(
-                            row, loss - size, successor, at, ahead, first, actions, runs, modes.floored,
-                            losses, nexts, room,
+                            place, loss - size, successor, value, ahead, first, actions, runs, floored,
+                            losses, nexts, kept, expected, costs, play,
                         )  # fmt: skip
                     _visit(
-                        row, loss, successor, at, ahead, first, actions, runs, modes, expecting, table,
-                        losses, means, nexts, room,
+                        row, place, at, loss, successor, value, ahead, first, actions, runs, modes, table,
+                        losses, means, nexts, kept, values, judged, costs, played,
                     )  # fmt: skip
-        values = room.judged if modes.noisy else room.values
         for first in range(0, width, count):
-            expected = zero
+            outcome = zero
             for row in range(ptr[0], ptr[1]):
                 s = np.int64(item(idx, row))
                 if initial[s] > 0.0:
-                    expected = fma(broadcast(initial[s], zero), load(values, s * width + first, zero), expected)
-            store(paid, t * width + first, expected)
-        if modes.recorded:
-            if modes.noisy:
+                    v = load(values, s * width + first, zero)
+                    if noisy:
+                        v = load(judged, s * width + first, zero)
+                    outcome = fma(broadcast(initial[s], zero), v, outcome)
+            store(paid, t * width + first, outcome)
+        if recorded:
+            if noisy:
                 _advantage_table(
-                    means, begin, loss_step, nexts, per_step, shape, ptr, idx, ties, room.plain, marks[0], marks[1]
+                    means, begin, loss_step, nexts, per_step, shape, ptr, idx, ties, plain, marks[0], marks[1]
                 )
             for first in range(0, width, count):
                 _walk(
-                    t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, width, room, by_step, masses
-                )
+                    t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, width, played, visits,
+                    by_step, masses,
+                )  # fmt: skip
 
 
 def simulate_mirror_descent(
@@ -326,7 +334,7 @@ def simulate_mirror_descent(
     noisy, recorded, floored = means is not None, wall is not None, bool((padded.floors > 0).all())
     charged = (padded.charges > 0) & (padded.thresholds < np.inf)
     modes = Modes(floored, optimistic, bool((charged | (padded.optimal > 0)).any()), noisy, recorded)
-    policies = aligned_zeros(rows * n_actions * width)
+    policies = aligned_zeros((rows * width + LANES) * n_actions)
     if floored:
         policies[:] = 1.0 / n_actions
     layers = 3 * n_states * width
@@ -336,7 +344,6 @@ def simulate_mirror_descent(
         judged=aligned_zeros(layers if noisy else 0),
         expected=aligned_zeros(layers if optimistic else 0),
         costs=aligned_zeros(n_actions * LANES),
-        play=aligned_zeros(n_actions * LANES),
         plain=np.zeros(2 * n_states),
         played=aligned_zeros(rows * n_actions * width if recorded else 0),
         visits=aligned_zeros(2 * n_states * LANES),

@@ -26,6 +26,7 @@ from normalfan._kernels.memory import gather, item, load, store
 from normalfan._kernels.simulate import LANES, WORD, whole_lanes
 
 ACCURACY = 1e-12  # how close to the radius, relative to it, a binding divergence is brought
+EPSILON = 2.0**-52
 MOST_TRIALS = 200
 
 
@@ -39,7 +40,6 @@ class Search(NamedTuple):
     slope: np.ndarray
     open: np.ndarray  # bool: still sought
     logarithms: np.ndarray
-    variances: np.ndarray
 
 
 class Space(NamedTuple):
@@ -48,6 +48,7 @@ class Space(NamedTuple):
     kept: np.ndarray  # [rows, A, lanes] probabilities
     gaps: np.ndarray  # [rows, A, lanes]
     largest: np.ndarray  # [rows, lanes] the largest gap
+    spread: np.ndarray  # [rows, lanes] the variance of the gaps under the policy
     visits: np.ndarray  # [rows, lanes]
     values: np.ndarray  # [3, S, lanes]: even steps, odd steps, zeros
     reached: np.ndarray  # [2, S, lanes]
@@ -55,164 +56,151 @@ class Space(NamedTuple):
 
 
 @inlined
-def _evaluate(row, place, last, strides, successor, ahead, actions, nexts, space):
+def _evaluate(row, place, last, strides, successor, ahead, actions, nexts, kept, gaps, largest, spread, values):
     """Q of one state under the policies of eight runs as gaps; returns V."""
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
     at = row * actions * count
-    value = zero
+    value, square = zero, zero
     least, most = broadcast(np.inf, zero), broadcast(-np.inf, zero)
     for a in range(actions):
-        onward = load(space.values, ahead + item(nexts, successor + a) * count, zero)
+        onward = load(values, ahead + item(nexts, successor + a) * count, zero)
         q = gather(place + a * strides[4], strides[0], last, zero) + onward
-        value = fma(load(space.kept, at + a * count, zero), q, value)
-        store(space.gaps, at + a * count, q)
+        value = fma(load(kept, at + a * count, zero), q, value)
+        store(gaps, at + a * count, q)
         least, most = minimum(q, least), maximum(q, most)
     for a in range(actions):
-        store(space.gaps, at + a * count, load(space.gaps, at + a * count, zero) - least)
-    store(space.largest, row * count, most - least)
+        q = load(gaps, at + a * count, zero)
+        square = fma(load(kept, at + a * count, zero), (q - value) * (q - value), square)
+        store(gaps, at + a * count, q - least)
+    store(largest, row * count, most - least)
+    store(spread, row * count, square)
     return value
 
 
 @inlined
-def _try(row, actions, space):
-    """Add one state's divergences at the trials to the search, weighted by its visits."""
+def _try(first, end, actions, kept, gaps, visits, trials, divergences, slopes, logarithms):
+    """The divergences of the rows at the trials, and their slopes, weighted by visits."""
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
-    search = space.search
-    at = row * actions * count
-    x = zero - load(search.x, 0, zero)
-    mass, mean, square = zero, zero, zero
-    for a in range(actions):
-        gap = load(space.gaps, at + a * count, zero)
-        w = load(space.kept, at + a * count, zero) * weight(x * gap)
-        mass = mass + w
-        mean = fma(w, gap, mean)
-        square = fma(w * gap, gap, square)
-    mean = mean / mass
-    variance = maximum(square / mass - mean * mean, zero)
-    store(search.logarithms, 0, mass)
-    for i in range(count):
-        search.logarithms[i] = math.log(search.logarithms[i])
-    divergence = maximum(x * mean - load(search.logarithms, 0, zero), zero)
-    visits = load(space.visits, row * count, zero)
-    store(search.divergence, 0, fma(visits, divergence, load(search.divergence, 0, zero)))
-    store(search.slope, 0, fma(visits * (zero - x), variance, load(search.slope, 0, zero)))
-    store(search.variances, 0, fma(visits, variance, load(search.variances, 0, zero)))
-
-
-@inner
-def _attempt(first, end, actions, space):
-    """The divergences of the rows at the trials."""
-    search = space.search
-    search.divergence[:] = 0.0
-    search.slope[:] = 0.0
-    search.variances[:] = 0.0
+    x = zero - load(trials, 0, zero)
+    total, slope = zero, zero
     for row in range(first, end):
-        _try(row, actions, space)
+        at = row * actions * count
+        mass, mean, square = zero, zero, zero
+        for a in range(actions):
+            gap = load(gaps, at + a * count, zero)
+            w = load(kept, at + a * count, zero) * weight(x * gap)
+            mass = mass + w
+            mean = fma(w, gap, mean)
+            square = fma(w * gap, gap, square)
+        mean = mean / mass
+        store(logarithms, 0, mass)
+        for i in range(count):
+            logarithms[i] = math.log(logarithms[i])
+        visited = load(visits, row * count, zero)
+        total = fma(visited, maximum(x * mean - load(logarithms, 0, zero), zero), total)
+        slope = fma(visited, maximum(square / mass - mean * mean, zero), slope)
+    store(divergences, 0, total)
+    store(slopes, 0, (zero - x) * slope)
 
 
-@inner
-def _judge(search, radii):
+@inlined
+def _judge(count, radii, trials, lows, highs, divergences, slopes, sought):
     """Narrow each bracket by its trial and choose the next; whether some root is still sought."""
     seeking = False
-    for i in range(len(search.x)):
-        if not search.open[i]:
-            continue
-        x, radius, divergence = search.x[i], radii[i], search.divergence[i]
-        if divergence <= radius:
-            search.low[i] = x
-        else:
-            search.high[i] = x
-        if abs(divergence - radius) <= ACCURACY * radius:
-            search.open[i] = False
-            continue
-        if search.high[i] <= np.nextafter(search.low[i], np.inf):
-            search.x[i] = search.low[i]
-            search.open[i] = False
-            continue
-        root = math.sqrt(divergence)
-        better = x + 2.0 * root * (math.sqrt(radius) - root) / search.slope[i]
-        if not (search.low[i] < better < search.high[i]):
-            better = math.sqrt(search.low[i] * search.high[i])
-        search.x[i] = better
-        seeking = True
+    for i in range(count):
+        if sought[i]:
+            x, radius, divergence = trials[i], radii[i], divergences[i]
+            if divergence <= radius:
+                lows[i] = x
+            else:
+                highs[i] = x
+            if abs(divergence - radius) <= ACCURACY * radius:
+                sought[i] = False
+            elif highs[i] - lows[i] <= EPSILON * highs[i]:
+                trials[i] = lows[i]
+                sought[i] = False
+            else:
+                root = math.sqrt(divergence)
+                better = x + 2.0 * root * (math.sqrt(radius) - root) / slopes[i]
+                if not (lows[i] < better < highs[i]):
+                    better = math.sqrt(lows[i] * highs[i])
+                trials[i] = better
+                seeking = True
     return seeking
 
 
 @inner
-def _find(first, end, actions, etas, radii, space):
-    """The largest steps within the radii, for the sum over rows, into ``search.x``."""
+def _find(first, end, actions, etas, radii, kept, gaps, largest, spread, visits, search):
+    """The largest steps within the radii, for the weighted sum over the rows, into ``search.x``."""
+    trials, lows, highs, divergences, slopes, sought, logarithms = search
     count = len(etas)
-    search = space.search
-    search.x[:] = 0.0
-    _attempt(first, end, actions, space)
-    spreads = search.variances.copy()
-    search.x[:] = etas
-    _attempt(first, end, actions, space)
+    trials[:] = etas
+    _try(first, end, actions, kept, gaps, visits, trials, divergences, slopes, logarithms)
     seeking = False
     for i in range(count):
-        search.open[i] = search.divergence[i] > radii[i] * (1.0 + ACCURACY)
-        if search.open[i]:
+        sought[i] = divergences[i] > radii[i] * (1.0 + ACCURACY)
+        if sought[i]:
             seeking = True
-            furthest = 0.0
+            furthest, variance = 0.0, 0.0
             for row in range(first, end):
-                furthest += space.visits[row * count + i] * space.largest[row * count + i]
-            # Divergence grows at most by the largest gap per unit of x; at first it is half x squared variances.
-            search.low[i], search.high[i] = min(radii[i] / furthest, etas[i]), etas[i]
-            guess = math.sqrt(2.0 * radii[i] / spreads[i])
-            search.x[i] = min(max(guess, search.low[i]), search.high[i])
+                furthest += visits[row * count + i] * largest[row * count + i]
+                variance += visits[row * count + i] * spread[row * count + i]
+            # Divergence grows by at most the largest gap per unit of x, and at first as x²/2 variances.
+            lows[i], highs[i] = min(radii[i] / furthest, etas[i]), etas[i]
+            trials[i] = min(max(math.sqrt(2.0 * radii[i] / variance), lows[i]), highs[i])
     for _ in range(MOST_TRIALS):
         if not seeking:
             break
-        _attempt(first, end, actions, space)
-        seeking = _judge(search, radii)
+        _try(first, end, actions, kept, gaps, visits, trials, divergences, slopes, logarithms)
+        seeking = _judge(count, radii, trials, lows, highs, divergences, slopes, sought)
     for i in range(count):
-        if search.open[i]:
-            search.x[i] = search.low[i]
+        if sought[i]:
+            trials[i] = lows[i]
 
 
 @inlined
-def _move(row, actions, floors, space):
+def _move(row, actions, floors, trials, kept, gaps):
     """One state's step by ``search.x``, then its floor."""
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
     at = row * actions * count
-    x, floor = zero - load(space.search.x, 0, zero), load(floors, 0, zero)
+    x, floor = zero - load(trials, 0, zero), load(floors, 0, zero)
     mass = zero
     for a in range(actions):
-        w = load(space.kept, at + a * count, zero) * weight(x * load(space.gaps, at + a * count, zero))
-        store(space.kept, at + a * count, w)
+        w = load(kept, at + a * count, zero) * weight(x * load(gaps, at + a * count, zero))
+        store(kept, at + a * count, w)
         mass = mass + w
     share = (broadcast(1.0, zero) - broadcast(float(actions), zero) * floor) / mass
     for a in range(actions):
-        store(space.kept, at + a * count, fma(load(space.kept, at + a * count, zero), share, floor))
+        store(kept, at + a * count, fma(load(kept, at + a * count, zero), share, floor))
 
 
 @inner
-def _walk(nexts, per_step, shape, ptr, idx, initial, scale, space):
-    """The visits of the played policies, times ``scale``, into ``space.visits``."""
+def _walk(nexts, per_step, shape, ptr, idx, initial, scale, kept, visits, reached):
+    """The visits of the played policies, times ``scale``, into ``visits``."""
     steps, states, actions = shape
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
     layer = states * count
     for row in range(ptr[0], ptr[1]):
         s = np.int64(item(idx, row))
-        store(space.reached, s * count, broadcast(initial[s] * scale, zero))
+        store(reached, s * count, broadcast(initial[s] * scale, zero))
     for h in range(steps):
         here, later = (h & 1) * layer, (h + 1 & 1) * layer
         if h + 1 < steps:
             for row in range(ptr[h + 1], ptr[h + 2]):
-                store(space.reached, later + np.int64(item(idx, row)) * count, zero)
+                store(reached, later + np.int64(item(idx, row)) * count, zero)
         for row in range(ptr[h], ptr[h + 1]):
             s = np.int64(item(idx, row))
-            reached = load(space.reached, here + s * count, zero)
-            store(space.visits, row * count, reached)
+            arrived = load(reached, here + s * count, zero)
+            store(visits, row * count, arrived)
             if h + 1 < steps:
                 for a in range(actions):
-                    mass = reached * load(space.kept, (row * actions + a) * count, zero)
+                    mass = arrived * load(kept, (row * actions + a) * count, zero)
                     to = later + item(nexts, h * per_step + s * actions + a) * count
-                    store(space.reached, to, load(space.reached, to, zero) + mass)
+                    store(reached, to, load(reached, to, zero) + mass)
 
 
 @kernel
@@ -226,6 +214,9 @@ def trust_kernel(
     """
     steps, states, actions = shape
     etas, radii, floors = settings
+    # By name once: an array read from a tuple is counted, which costs.
+    kept, gaps, largest, spread, visits, values, reached, search = space
+    trials = search.x
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
     layer = states * count
@@ -237,24 +228,25 @@ def trust_kernel(
                 s = np.int64(item(idx, row))
                 place = address + t * strides[1] + h * strides[2] + s * strides[3]
                 value = _evaluate(
-                    row, place, last, strides, h * per_step + s * actions, ahead, actions, nexts, space
-                )
-                store(space.values, here + s * count, value)
-        expected = zero
+                    row, place, last, strides, h * per_step + s * actions, ahead, actions, nexts,
+                    kept, gaps, largest, spread, values,
+                )  # fmt: skip
+                store(values, here + s * count, value)
+        outcome = zero
         for row in range(ptr[0], ptr[1]):
             s = np.int64(item(idx, row))
             if initial[s] > 0.0:
-                expected = fma(broadcast(initial[s], zero), load(space.values, s * count, zero), expected)
-        store(paid, t * count, expected)
+                outcome = fma(broadcast(initial[s], zero), load(values, s * count, zero), outcome)
+        store(paid, t * count, outcome)
         if per_state:
             for row in range(ptr[steps]):
-                _find(row, row + 1, actions, etas, radii, space)
-                _move(row, actions, floors, space)
+                _find(row, row + 1, actions, etas, radii, kept, gaps, largest, spread, visits, search)
+                _move(row, actions, floors, trials, kept, gaps)
         else:
-            _walk(nexts, per_step, shape, ptr, idx, initial, scale, space)
-            _find(0, ptr[steps], actions, etas, radii, space)
+            _walk(nexts, per_step, shape, ptr, idx, initial, scale, kept, visits, reached)
+            _find(0, ptr[steps], actions, etas, radii, kept, gaps, largest, spread, visits, search)
             for row in range(ptr[steps]):
-                _move(row, actions, floors, space)
+                _move(row, actions, floors, trials, kept, gaps)
 
 
 def simulate_trust_region(
@@ -272,13 +264,13 @@ def simulate_trust_region(
     shared = [0 if losses.shape[axis] == 1 else losses.strides[axis] for axis in range(5)]
     strides = tuple(shared[axis] if axis in (0, 2) else losses.strides[axis] for axis in range(5))
     rows = len(states.idx)
-    search = Search(*(aligned_zeros(LANES) for _ in range(5)), np.zeros(LANES, np.bool_), *(
-        aligned_zeros(LANES) for _ in range(2)
-    ))  # fmt: skip
+    numbers = [aligned_zeros(LANES) for _ in range(6)]
+    search = Search(*numbers[:5], np.zeros(LANES, np.bool_), numbers[5])
     space = Space(
         kept=aligned_zeros(rows * n_actions * LANES),
         gaps=aligned_zeros(rows * n_actions * LANES),
         largest=aligned_zeros(rows * LANES),
+        spread=aligned_zeros(rows * LANES),
         visits=aligned_zeros(rows * LANES),
         values=aligned_zeros(3 * n_states * LANES),
         reached=aligned_zeros(2 * n_states * LANES),
