@@ -84,10 +84,16 @@ def simulate_trust_region(
     def _block(members: Any) -> FloatArray:
         kind = settings[members[0]].kind
         return trust.simulate_trust_region(
-            streams[members] if own else streams, transitions.nexts, states, mdp.initial, mdp.horizon,
+            streams[_as_slice(members)] if own else streams, transitions.nexts, states, mdp.initial, mdp.horizon,
             tuple(columns[members].T), kind == "per state", 1 / mdp.horizon if kind == "average" else 1.0,
         )  # fmt: skip
 
     paid = [row for part in in_parts(run, len(blocks), 1, threads) for row in part]
     order = np.argsort(np.concatenate(groups), kind="stable")
     return checked_payments(np.concatenate(paid)[order])
+
+
+def _as_slice(members: Any) -> Any:
+    """The same runs as a slice if they are neighbours, so that their losses are not copied."""
+    first, last = int(members[0]), int(members[-1])
+    return slice(first, last + 1) if last - first + 1 == len(members) else members
