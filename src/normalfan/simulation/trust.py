@@ -9,7 +9,7 @@ losses of its own, since one sweeps it over seeds rather than over settings.
     >>> arms = MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]).reshape(3, 1, 1, 2)
     >>> simulate_trust_region(arms, losses, [TrustSetting(floor=0.01)]).round(3)
-    array([[0.5  , 0.266, 0.91 ]])
+    array([[0.5  , 0.265, 0.918]])
 """
 
 from __future__ import annotations

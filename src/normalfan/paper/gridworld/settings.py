@@ -50,7 +50,7 @@ ALTERNATIVES: dict[str, dict[str, Any]] = {
 
 def thresholded_beyond() -> list[MirrorSetting]:
     """The thresholded update at step sizes beyond the sweep, at the heavier penalty."""
-    beyond = [*product((2.5, 10.0), (0.02, 0.10)), (40.0, 0.02)]
+    beyond = [*((eta, THRESHOLDS[0]) for eta in ETAS_BEYOND), (10.0, 0.10)]
     return [MirrorSetting(eta, threshold, PENALTIES[1]) for eta, threshold in beyond]
 
 
