@@ -18,17 +18,18 @@ import numpy as np
 
 from normalfan.paper.experiment import Row
 from normalfan.paper.gridworld.measures import (
-    Estimate,
     Totals,
     below,
     jackknife,
+    listed,
     mean_of,
+    numbers,
     tally,
     times_below,
     verdict_of,
 )
 from normalfan.paper.gridworld.sensitivity import sensitivity_rows
-from normalfan.paper.gridworld.settings import ETAS, KINDS, SCENARIOS, SHARP
+from normalfan.paper.gridworld.settings import ETAS, KINDS, OURS, SCENARIOS, SHARP
 from normalfan.problem.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -64,72 +65,69 @@ def _wins(totals: Totals, scenario: str, rivals: Sequence[str]) -> dict[str, boo
 
 
 def _lowest(totals: Totals) -> Row:
-    cases = {}
-    for kind, trust in zip(KINDS, TRUST, strict=True):
-        for scenario in SCENARIOS:
-            cases[f"{scenario} with the radius {kind}"] = all(
-                _wins(totals, scenario, (*MIRROR, trust)).values()
-            )
+    cases = {
+        (f"radius {kind}", scenario): all(_wins(totals, scenario, (*MIRROR, trust)).values())
+        for kind, trust in zip(KINDS, TRUST, strict=True)
+        for scenario in SCENARIOS
+    }
     return Row(
         "gridworld/lowest",
         "The thresholded update has the lowest cumulative regret in every scenario, each method at its best setting.",
         f"lowest in {sum(cases.values())} of {len(cases)} pairs of a scenario and a kind of trust region",
         verdict_of(cases),
-        f"The kind of trust region decides: {tally(cases, 'lowest', 'not lowest')}.",
-        {case: float(held) for case, held in cases.items()},
+        f"Scenarios in which it is lowest, by kind of trust region: {tally(cases)}.",
+        {f"{kind}, {scenario}": float(held) for (kind, scenario), held in cases.items()},
     )
 
 
 def _lowest_in(totals: Totals, scenario: str) -> Row:
     rivals = (*MIRROR, *TRUST)
-    cases = _wins(totals, scenario, rivals)
+    cases = {("", rival): held for rival, held in _wins(totals, scenario, rivals).items()}
     runs = [totals.best(scenario, method) for method in ("thresholded", *rivals)]
-    means = {run.method: mean_of(np.array(list(run.regret.values()))) for run in runs}
+    means = {("", run.method): mean_of(np.array(list(run.regret.values()))) for run in runs}
     return Row(
         f"gridworld/lowest/{scenario.replace(' ', '-')}",
         f"The thresholded update has the lowest cumulative regret: {scenario}.",
-        "; ".join(f"{method} {mean}" for method, mean in means.items()),
+        listed(means),
         verdict_of(cases),
-        f"Regret at the best settings within the sweep, {tally(cases, 'below', 'not below')}.",
-        {method: mean.value for method, mean in means.items()},
+        f"At the best settings within the sweep its regret is below that of {tally(cases)}.",
+        numbers(means),
     )
 
 
 def _factor(totals: Totals) -> Row:
-    gains: dict[str, Estimate] = {}
-    for scenario in SCENARIOS:
-        ours = totals.best(scenario, "thresholded")
-        for rival in MIRROR:
-            gains[f"{scenario}, {rival}"] = times_below(ours, totals.best(scenario, rival))
+    gains = {
+        (f"over {rival}", scenario): times_below(totals.best(scenario, "thresholded"), totals.best(scenario, rival))
+        for rival in MIRROR
+        for scenario in SCENARIOS
+    }
     cases = {case: gain.within(*FACTOR) for case, gain in gains.items()}
     return Row(
         "gridworld/factor",
         "The thresholded update beats the mirror-descent baselines by factors of three to four.",
-        "; ".join(f"{case} {gain}" for case, gain in gains.items()),
+        listed(gains),
         verdict_of(cases),
-        f"The factor is that of the losses and of the floor we chose: {tally(cases, 'within 3 to 4', 'outside')}.",
-        {case: gain.value for case, gain in gains.items()},
+        f"Scenarios with a factor between {FACTOR[0]:g} and {FACTOR[1]:g}, {tally(cases)}; the row gridworld/floor "
+        f"shows it at other floors.",
+        numbers(gains),
     )
 
 
 def _trust_region(totals: Totals) -> Row:
-    gains = {
-        f"{scenario}, {kind}": times_below(totals.best(scenario, "thresholded"), totals.best(scenario, trust))
+    pairs = {
+        (f"radius {kind}", scenario): (totals.best(scenario, "thresholded"), totals.best(scenario, trust))
         for kind, trust in zip(KINDS, TRUST, strict=True)
         for scenario in SCENARIOS
     }
-    cases = {
-        f"{scenario}, {kind}": below(totals.best(scenario, "thresholded"), totals.best(scenario, trust))
-        for kind, trust in zip(KINDS, TRUST, strict=True)
-        for scenario in SCENARIOS
-    }
+    gains = {case: times_below(*pair) for case, pair in pairs.items()}
+    cases = {case: below(*pair) for case, pair in pairs.items()}
     return Row(
         "gridworld/trust-region",
         "The thresholded update has less regret than the best-tuned trust region.",
-        "trust region over thresholded: " + "; ".join(f"{case} {gain}" for case, gain in gains.items()),
+        f"trust region over thresholded: {listed(gains)}",
         verdict_of(cases),
-        f"What the radius bounds decides: {tally(cases, 'thresholded lower', 'not lower')}.",
-        {case: gain.value for case, gain in gains.items()},
+        f"Scenarios in which the thresholded update is lower, by what the radius bounds: {tally(cases)}.",
+        numbers(gains),
     )
 
 
@@ -157,70 +155,67 @@ def recorded(
 
 
 def _wall_mass(frame: polars.DataFrame) -> Row:
-    shares: dict[str, tuple[Estimate, Estimate]] = {}
-    cases: dict[str, bool] = {}
+    ours, plain, more = {}, {}, {}
     for measure, words in WALL_MEASURES.items():
         for scenario in SCENARIOS:
-            ours, _ = recorded(frame, scenario, "thresholded", measure)
-            plain, _ = recorded(frame, scenario, "mirror descent", measure)
-            name = f"{scenario}, {words}"
-            shares[name] = mean_of(ours.mean(axis=0)), mean_of(plain.mean(axis=0))
-            if scenario in SHARP:
-                cases[name] = mean_of((ours - plain).mean(axis=0)).above(0.0)
+            with_threshold, _ = recorded(frame, scenario, "thresholded", measure)
+            without, _ = recorded(frame, scenario, "mirror descent", measure)
+            case = words, scenario
+            ours[case], plain[case] = mean_of(with_threshold.mean(axis=0)), mean_of(without.mean(axis=0))
+            more[case] = mean_of((with_threshold - without).mean(axis=0))
+    sharp = {case: gain.above(0.0) for case, gain in more.items() if case[1] in SHARP}
     primary = next(iter(WALL_MEASURES.values()))
-    said = [f"{name} {ours} against {plain}" for name, (ours, plain) in shares.items() if name.endswith(primary)]
+    said = [f"{case[1]} {ours[case]} against {plain[case]}" for case in ours if case[0] == primary]
     return Row(
         "gridworld/wall-mass",
         "Where the optimum moves sharply the thresholded update holds more occupancy near the walls.",
-        "share of the steps: " + "; ".join(said),
-        verdict_of(cases),
-        f"Against mirror descent at the same step size: {tally(cases, 'more', 'not more')}.",
-        {f"{name}, difference": ours.value - plain.value for name, (ours, plain) in shares.items()},
+        f"share of the steps on {primary}: {'; '.join(said)}",
+        verdict_of(sharp),
+        f"Against mirror descent at the same step size, where the optimum jumps ({', '.join(SHARP)}), it holds more, "
+        f"by what counts as near: {tally(sharp)}.",
+        numbers(more),
     )
 
 
 def _causal_layers(frame: polars.DataFrame) -> Row:
-    leans: dict[str, Estimate] = {}
-    gains: dict[str, tuple[float, float]] = {}
+    early, late, leans = {}, {}, {}
     for scenario in SCENARIOS:
         plain, _ = recorded(frame, scenario, "mirror descent", "regret by layers")
         ours, _ = recorded(frame, scenario, "thresholded", "regret by layers")
         third = max(len(plain) // 3, 1)
-        pairs = np.stack([rows.sum(axis=0) for rows in (plain[:third], ours[:third], plain[-third:], ours[-third:])])
-
-        def early_over_late(four: FloatArray) -> float:
-            first, first_ours, last, last_ours = four.mean(axis=1)
-            return float((first / first_ours) / (last / last_ours))
-
-        leans[scenario] = jackknife(early_over_late, pairs)
-        first, first_ours, last, last_ours = pairs.mean(axis=1)
-        gains[scenario] = first / first_ours, last / last_ours
-    cases = {scenario: lean.above(1.0) for scenario, lean in leans.items()}
+        first = np.stack([plain[:third].sum(axis=0), ours[:third].sum(axis=0)])
+        last = np.stack([plain[-third:].sum(axis=0), ours[-third:].sum(axis=0)])
+        case = "", scenario
+        early[case], late[case] = jackknife(_ratio, first), jackknife(_ratio, last)
+        leans[case] = jackknife(lambda four: _ratio(four[:2]) / _ratio(four[2:]), np.concatenate([first, last]))
+    cases = {case: lean.above(1.0) for case, lean in leans.items()}
     return Row(
         "gridworld/causal-layers",
         "The gain comes from the causal factor H − h + 1, so that it is largest at early layers.",
-        "gain in the first and the last third of the layers: "
-        + "; ".join(f"{s} {early:.3g} and {late:.3g}" for s, (early, late) in gains.items()),
+        f"gain in the first third of the layers: {listed(early)}; in the last: {listed(late)}",
         verdict_of(cases),
-        f"The ratio of the two gains, {'; '.join(f'{s} {lean}' for s, lean in leans.items())}: "
-        f"{tally(cases, 'leans to early layers', 'does not')}.",
-        {f"{scenario}, early over late": lean.value for scenario, lean in leans.items()},
+        f"The first over the last is {listed(leans)}: surely above 1 in {tally(cases)}.",
+        numbers(leans),
     )
+
+
+def _ratio(pair: FloatArray) -> float:
+    above, under = pair.mean(axis=1)
+    return float(above / under)
 
 
 def _causal_drive(totals: Totals) -> Row:
     gains, cases = {}, {}
     for scenario in SCENARIOS:
-        runs = (totals.all(scenario, "mirror descent", variant) for variant in ("optimal values", "ours"))
+        runs = (totals.all(scenario, "mirror descent", variant) for variant in ("optimal values", OURS))
         optimal, played = (next(run for run in some if run.setting[0] == ETAS[-1]) for some in runs)
-        gains[scenario] = times_below(optimal, played)
-        cases[scenario] = below(optimal, played)
+        gains["", scenario] = times_below(optimal, played)
+        cases["", scenario] = below(optimal, played)
     return Row(
         "gridworld/causal-drive",
         "The played policy's gap is H − h + 1 times smaller than the optimal advantage, and that slows mirror descent.",
-        f"Q^π over A* as what drives mirror descent at η = {ETAS[-1]:g}, regret: "
-        + "; ".join(f"{scenario} {gain}" for scenario, gain in gains.items()),
+        f"regret of mirror descent (η = {ETAS[-1]:g}) driven by Q^π over that driven by A*: {listed(gains)}",
         verdict_of(cases),
-        f"Driven by the optimal advantages it should be faster: {tally(cases, 'it is', 'it is not')}.",
-        {scenario: gain.value for scenario, gain in gains.items()},
+        f"Driven by the optimal advantages it should be faster, and it is in {tally(cases)}.",
+        numbers(gains),
     )

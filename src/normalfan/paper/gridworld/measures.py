@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     import polars
 
 SURE = 2.0  # a difference counts when it exceeds this many standard errors
+ROUNDING = 1e-9  # and is more than rounding
+MATTERS = 1.1  # a gain counts from this ratio on
 
+Case = tuple[str, str]  # a design, a scenario
+
+Anything = TypeVar("Anything")
 Setting = tuple[float | None, float | None, float | None]  # step size, threshold, penalty
 
 
@@ -34,11 +39,15 @@ class Estimate:
     error: float
 
     def __str__(self) -> str:
-        return f"{self.value:.3g} ± {self.error:.1g}"
+        if not math.isfinite(self.error):
+            return f"{self.value:.3g} (one seed)"
+        decimals = 4 if self.error < 1e-4 else max(0, -math.floor(math.log10(self.error)))
+        return f"{self.value:.{decimals}f} ± {self.error:.{decimals}f}"
 
     def above(self, bound: float) -> bool:
         """Surely above; never with a single seed, which has no error to speak of."""
-        return math.isfinite(self.error) and self.value - bound > SURE * self.error
+        lead = self.value - bound
+        return math.isfinite(self.error) and lead > max(SURE * self.error, ROUNDING * abs(self.value))
 
     def within(self, low: float, high: float) -> bool:
         """Not surely outside."""
@@ -117,26 +126,44 @@ def jackknife(statistic: Callable[[FloatArray], float], samples: FloatArray) -> 
     return Estimate(value, float(math.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))))
 
 
-def verdict_of(cases: Mapping[str, bool]) -> Verdict:
+def verdict_of(cases: Mapping[Case, bool]) -> Verdict:
     """A claim that is said of all cases holds in all, in some or in none of them."""
     if all(cases.values()):
         return Verdict.HOLDS
     return Verdict.DEPENDS if any(cases.values()) else Verdict.FALSE
 
 
-def tally(cases: Mapping[str, bool], yes: str, no: str) -> str:
-    """In which cases a claim holds, in words."""
-    held = [case for case, good in cases.items() if good]
-    failed = [case for case, good in cases.items() if not good]
-    if not failed:
-        return f"{yes} in every case"
-    if not held:
-        return f"{no} in every case"
-    return f"{yes}: {_listed(held)}; {no}: {_listed(failed)}"
+def tally(cases: Mapping[Case, bool]) -> str:
+    """In which scenarios a claim holds, design by design, in words."""
+    words = []
+    for design, scenarios in _by_design(cases).items():
+        held = [scenario for scenario, good in scenarios.items() if good]
+        if len(held) == len(scenarios):
+            said = f"all {len(held)}"
+        else:
+            said = f"only {', '.join(held)}" if held else f"none of {len(scenarios)}"
+        words.append(f"{design}: {said}" if design else said)
+    return "; ".join(words)
 
 
-def _listed(cases: Sequence[str]) -> str:
-    return ", ".join(cases)
+def listed(estimates: Mapping[Case, Estimate]) -> str:
+    """Numbers, design by design."""
+    return "; ".join(
+        (f"{design}: " if design else "") + ", ".join(f"{scenario} {number}" for scenario, number in some.items())
+        for design, some in _by_design(estimates).items()
+    )
+
+
+def numbers(estimates: Mapping[Case, Estimate], suffix: str = "") -> dict[str, float]:
+    """The values alone, by a name that says the case."""
+    return {", ".join(filter(None, (*case, suffix))): number.value for case, number in estimates.items()}
+
+
+def _by_design(cases: Mapping[Case, Anything]) -> dict[str, dict[str, Anything]]:
+    designs: dict[str, dict[str, Anything]] = {}
+    for (design, scenario), said in cases.items():
+        designs.setdefault(design, {})[scenario] = said
+    return designs
 
 
 def _paired(first: Run, second: Run) -> FloatArray:

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 LOSSES: dict[str, Callable[..., FloatArray]] = dict(
     zip(SCENARIOS, (moving_goal, rotating_field, changing_obstacles, boundary_crossing), strict=True)
 )
-COLUMNS = ("part", "scenario", "seed", "variant", "method", "eta", "threshold", "penalty", "measure", "bin", "value")
-Line = tuple[Any, ...]  # COLUMNS from "seed" on, without the variant
+COLUMNS = ("part", "scenario", "episodes", "variant", "seed", "method", "eta", "threshold", "penalty", "measure", "bin", "value")
+Line = tuple[Any, ...]  # COLUMNS from "seed" on
 
 
 def run_cell(settings: Settings) -> polars.DataFrame:
@@ -58,12 +58,10 @@ def run_cell(settings: Settings) -> polars.DataFrame:
 
     mdp = problem(settings)
     lines = PARTS[settings["part"]](mdp, settings)
-    rows = [
-        (settings["part"], settings["scenario"], seed, settings["variant"], *rest) for seed, *rest in lines
-    ]
-    text, number = pl.String, pl.Float64
-    kinds = (text, text, pl.Int64, text, text, number, number, number, text, pl.Int64, number)
-    return pl.DataFrame(rows, schema=dict(zip(COLUMNS, kinds, strict=True)), orient="row")
+    cell = tuple(settings[column] for column in COLUMNS[:4])
+    text, whole, number = pl.String, pl.Int64, pl.Float64
+    kinds = (text, text, whole, text, whole, text, number, number, number, text, whole, number)
+    return pl.DataFrame([cell + line for line in lines], schema=dict(zip(COLUMNS, kinds, strict=True)), orient="row")
 
 
 def problem(settings: Settings) -> MDP:

@@ -9,17 +9,21 @@ from collections.abc import Mapping, Sequence
 
 from normalfan.paper.experiment import Row
 from normalfan.paper.gridworld.measures import (
+    MATTERS,
+    Case,
     Estimate,
     Run,
     Totals,
     below,
+    listed,
+    numbers,
     tally,
     times_below,
     verdict_of,
 )
 from normalfan.paper.gridworld.settings import ETAS, FLOOR, OURS, SCENARIOS
 
-NOISES = {"noise 0.1": "noise 0.1", "noise 0.3": "noise 0.3"}
+NOISES = ("noise 0.1", "noise 0.3")
 
 
 def sensitivity_rows(totals: Totals) -> Sequence[Row]:
@@ -29,14 +33,14 @@ def sensitivity_rows(totals: Totals) -> Sequence[Row]:
             "gridworld/floor",
             "The gain over mirror descent needs no probability floor: none is named.",
             {f"floor {FLOOR:g}": OURS, "floor 0": "floor 0", "floor 0.01": "floor 0.01"},
-            "Without a floor log-odds never recover and all step sizes pay alike",
+            "Without a floor log-odds have an unbounded memory",
         ),
         _alternatives(
             totals,
             "gridworld/penalty-place",
             "The gain over mirror descent is there in both formulas of the update, the text's and the proof's.",
             {"penalty outside the step": OURS, "penalty inside": "penalty inside"},
-            "Inside, the penalty shrinks with the step size",
+            "Inside, the penalty is multiplied by the step size",
         ),
         _step_sizes(totals),
         _tracker(totals),
@@ -46,12 +50,12 @@ def sensitivity_rows(totals: Totals) -> Sequence[Row]:
             "gridworld/scale",
             "The gain over mirror descent does not hang on the units of the loss.",
             {"losses up to 1": OURS, "losses up to 0.1": "losses ×0.1"},
-            "Thresholds and penalties are numbers in units of loss and log-odds, which the scale changes",
+            "A step size and a threshold are in units of the loss",
         ),
     ]  # fmt: skip
 
 
-def _pair(totals: Totals, scenario: str, variant: str, *, beyond: bool = False) -> tuple[Run, Run]:
+def pair_under(totals: Totals, scenario: str, variant: str, *, beyond: bool = False) -> tuple[Run, Run]:
     """The thresholded update and mirror descent, over what all alternatives have in common."""
     # Any alternative's settings and seeds are the common ones: the first serves for ours.
     other = "floor 0" if variant == OURS else variant
@@ -61,89 +65,73 @@ def _pair(totals: Totals, scenario: str, variant: str, *, beyond: bool = False) 
 
 
 def _alternatives(totals: Totals, id: str, claim: str, variants: Mapping[str, str], why: str) -> Row:
-    gains: dict[str, Estimate] = {}
-    cases: dict[str, bool] = {}
+    gains: dict[Case, Estimate] = {}
     for words, variant in variants.items():
         for scenario in SCENARIOS:
-            ours, plain = _pair(totals, scenario, variant)
-            gains[f"{scenario}, {words}"] = times_below(ours, plain)
-            cases[f"{scenario}, {words}"] = below(ours, plain)
+            gains[words, scenario] = times_below(*pair_under(totals, scenario, variant))
+    cases = {case: gain.above(MATTERS) for case, gain in gains.items()}
     return Row(
         id,
         claim,
-        "gain: " + "; ".join(f"{case} {gain}" for case, gain in gains.items()),
+        f"gain: {listed(gains)}",
         verdict_of(cases),
-        f"{why}; {tally(cases, 'a gain', 'no gain')}.",
-        {case: gain.value for case, gain in gains.items()},
+        f"{why}: scenarios with a gain surely above {MATTERS:g}, {tally(cases)}.",
+        numbers(gains),
     )
 
 
 def _step_sizes(totals: Totals) -> Row:
-    gains, cases, at_edge = {}, {}, 0
+    gains, cases = {}, {}
+    at_edge, improve = 0, 0
     for scenario in SCENARIOS:
-        ours = totals.best(scenario, "thresholded", beyond=True)
-        plain = totals.best(scenario, "mirror descent", beyond=True)
-        gains[scenario] = times_below(ours, plain)
-        cases[scenario] = below(ours, plain)
-        at_edge += totals.best(scenario, "mirror descent").setting[0] == ETAS[-1]
-    within = {s: times_below(totals.best(s, "thresholded"), totals.best(s, "mirror descent", beyond=True)) for s in SCENARIOS}
+        swept, plain = (totals.best(scenario, "mirror descent", beyond=beyond) for beyond in (False, True))
+        ours, anywhere = (totals.best(scenario, "thresholded", beyond=beyond) for beyond in (False, True))
+        at_edge += swept.setting[0] == ETAS[-1]
+        improve += below(plain, ours)
+        gains["thresholded within the sweep", scenario] = times_below(ours, plain)
+        gains["thresholded at any step size", scenario] = times_below(anywhere, plain)
+        cases["", scenario] = below(anywhere, plain)
     return Row(
         "gridworld/step-sizes",
         "At its best step size, wherever that lies, mirror descent still has more regret than the thresholded update.",
-        "mirror descent at any step size over thresholded at any: "
-        + "; ".join(f"{s} {gain}" for s, gain in gains.items())
-        + "; over thresholded within the sweep: "
-        + "; ".join(f"{s} {gain}" for s, gain in within.items()),
+        f"mirror descent at any step size over {listed(gains)}",
         verdict_of(cases),
-        f"The best step size of the sweep is its largest in {at_edge} of {len(SCENARIOS)} scenarios, and beyond it "
-        f"plain mirror descent goes on to improve; {tally(cases, 'thresholded lower', 'not lower')}.",
-        {
-            **{f"{s}, any step size": gain.value for s, gain in gains.items()},
-            **{f"{s}, within the sweep": gain.value for s, gain in within.items()},
-        },
-    )  # fmt: skip
+        f"Within the sweep mirror descent is best at its largest step in {at_edge} of {len(SCENARIOS)} scenarios; "
+        f"beyond it, it falls below the sweep's thresholded update in {improve}. At any step size for both the "
+        f"thresholded update is lower in {tally(cases)}.",
+        numbers(gains),
+    )
 
 
 def _tracker(totals: Totals) -> Row:
-    gains, cases = {}, {}
-    for scenario in SCENARIOS:
-        ours, tracker = totals.best(scenario, "thresholded"), totals.best(scenario, "tracker")
-        gains[scenario] = times_below(ours, tracker)
-        cases[scenario] = below(ours, tracker)
+    pairs = {("", s): (totals.best(s, "thresholded"), totals.best(s, "tracker")) for s in SCENARIOS}
+    gains = {case: times_below(*pair) for case, pair in pairs.items()}
+    cases = {case: below(*pair) for case, pair in pairs.items()}
     return Row(
         "gridworld/tracker",
-        "The thresholded update is worth its tuning: it has less regret than the plain previous-face tracker.",
-        "tracker over thresholded, regret: " + "; ".join(f"{s} {gain}" for s, gain in gains.items()),
+        "The thresholded update has less regret than the plain previous-face tracker, which has nothing to tune.",
+        f"tracker over thresholded: {listed(gains)}",
         verdict_of(cases),
-        "Losses that move slowly and are seen without noise make the last optimum nearly free to keep; "
-        f"{tally(cases, 'thresholded lower', 'tracker lower or equal')}.",
-        {scenario: gain.value for scenario, gain in gains.items()},
+        f"The tracker pays its first round and the face price, no more; the thresholded update is lower in {tally(cases)}.",
+        numbers(gains),
     )
 
 
 def _noise(totals: Totals) -> Row:
-    gains: dict[str, Estimate] = {}
-    trackers: dict[str, Estimate] = {}
-    cases: dict[str, bool] = {}
-    for words, variant in NOISES.items():
+    over_mirror, over_tracker, cases = {}, {}, {}
+    for variant in NOISES:
         for scenario in SCENARIOS:
             ours = totals.best(scenario, "thresholded", variant, beyond=True)
             plain = totals.best(scenario, "mirror descent", variant, beyond=True)
             tracker = totals.best(scenario, "tracker", variant)
-            case = f"{scenario}, {words}"
-            gains[case], trackers[case] = times_below(ours, plain), times_below(ours, tracker)
+            case = variant, scenario
+            over_mirror[case], over_tracker[case] = times_below(ours, plain), times_below(ours, tracker)
             cases[case] = below(ours, plain) and below(ours, tracker)
     return Row(
         "gridworld/noise",
         "When losses are seen with noise, the thresholded update beats mirror descent at any step size and the tracker.",
-        "mirror descent at any step size over thresholded: "
-        + "; ".join(f"{case} {gain}" for case, gain in gains.items())
-        + "; tracker over thresholded: "
-        + "; ".join(f"{case} {gain}" for case, gain in trackers.items()),
+        f"mirror descent over thresholded, {listed(over_mirror)}; tracker over thresholded, {listed(over_tracker)}",
         verdict_of(cases),
-        f"Runs are judged on the mean of what they see; {tally(cases, 'thresholded lowest', 'not lowest')}.",
-        {
-            **{f"{case}, mirror descent": gain.value for case, gain in gains.items()},
-            **{f"{case}, tracker": gain.value for case, gain in trackers.items()},
-        },
+        f"Judged on the mean of what is seen, all at any step size, the thresholded update is lowest with {tally(cases)}.",
+        {**numbers(over_mirror, "mirror descent"), **numbers(over_tracker, "tracker")},
     )
