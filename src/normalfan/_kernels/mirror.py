@@ -169,6 +169,9 @@ def _visit(
     floored, _, thresholded, noisy, recorded = modes
     width = len(etas)
     eta = load(etas, first, zero)
+    # Before the loop: the compiler cannot know that what is stored in it leaves these alone.
+    edge, charge = load(thresholds, first, zero) + broadcast(item(slack, row), zero), load(charges, first, zero)
+    by_policy = at_most(load(optimal, first, zero), zero)
     weighed, mass, mean = zero, zero, zero
     least = broadcast(np.inf, zero)
     for a in range(actions):
@@ -185,9 +188,7 @@ def _visit(
         cost = eta * q
         if thresholded:
             far = broadcast(item(advantages, row * actions + a), zero)
-            cost = select(at_most(load(optimal, first, zero), zero), cost, eta * far)
-            edge = load(thresholds, first, zero) + broadcast(item(slack, row), zero)
-            cost = cost + select(at_most(far, edge), zero, load(charges, first, zero))
+            cost = select(by_policy, cost, eta * far) + select(at_most(far, edge), zero, charge)
         store(costs, a * count, cost)
         least = minimum(cost, least)
     store(values, here, weighed / mass)
