@@ -71,7 +71,9 @@ def test_moving_goal_goes_round_once_a_period() -> None:
 def test_rotating_field_is_free_with_the_wind() -> None:
     losses = made(rotating_field, period=40, jitter=0)
     assert (losses == losses[:, :1]).all()
-    up, down, left, right = (losses[:, 0, list(MOVES).index(name)] for name in ("up", "down", "left", "right"))
+    up, down, left, right = (
+        losses[:, 0, list(MOVES).index(name)] for name in ("up", "down", "left", "right")
+    )
     np.testing.assert_allclose(up + down, 1)
     np.testing.assert_allclose(left + right, 1)
     np.testing.assert_allclose((down - up) ** 2 + (right - left) ** 2, 1)

@@ -229,7 +229,10 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "driver": (lambda: MirrorSetting(1.0, driven_by="hope"), "'hope'"),  # type: ignore[arg-type]
     "two ideas": (lambda: MirrorSetting(1.0, threshold=0.1, optimistic=True), "optimistic"),
     "negative floor": (lambda: MirrorSetting(1.0, floor=-0.1), "MirrorSetting.floor is -0.1"),
-    "high floor": (lambda: simulate_mirror_descent(GRID, ZEROS, [MirrorSetting(1.0, floor=0.2)]), "floor is 0.2"),
+    "high floor": (
+        lambda: simulate_mirror_descent(GRID, ZEROS, [MirrorSetting(1.0, floor=0.2)]),
+        "floor is 0.2",
+    ),
     "fewer judged": (
         lambda: simulate_mirror_descent(GRID, ZEROS, [MirrorSetting(1.0)], judged=ZEROS[:1]),
         "judged hold 1 rounds",

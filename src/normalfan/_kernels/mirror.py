@@ -66,7 +66,9 @@ class Room(NamedTuple):
 
 
 @inner
-def _advantage_table(losses, start, loss_step, nexts, per_step, shape, ptr, idx, ties, values, advantages, slack):
+def _advantage_table(
+    losses, start, loss_step, nexts, per_step, shape, ptr, idx, ties, values, advantages, slack
+):
     """The optimal advantages [row, a] of one loss, and by how much each row may exceed a threshold.
 
     The same operations as ``optimal_backup`` and ``TieRule.thresholds``: near means the same to the bit.
@@ -127,7 +129,21 @@ def _weight(kept, place, floored):
 
 @inlined
 def _look_ahead(
-    place, loss, successor, here, ahead, first, actions, runs, floored, losses, nexts, kept, expected, costs, play
+    place,
+    loss,
+    successor,
+    here,
+    ahead,
+    first,
+    actions,
+    runs,
+    floored,
+    losses,
+    nexts,
+    kept,
+    expected,
+    costs,
+    play,
 ):
     """The optimistic play of one state, to ``play``; its value under the loss before goes on."""
     zero = lanes_of(WORD(0))
@@ -170,7 +186,10 @@ def _visit(
     width = len(etas)
     eta = load(etas, first, zero)
     # Before the loop: the compiler cannot know that what is stored in it leaves these alone.
-    edge, charge = load(thresholds, first, zero) + broadcast(item(slack, row), zero), load(charges, first, zero)
+    edge, charge = (
+        load(thresholds, first, zero) + broadcast(item(slack, row), zero),
+        load(charges, first, zero),
+    )
     by_policy = at_most(load(optimal, first, zero), zero)
     weighed, mass, mean = zero, zero, zero
     least = broadcast(np.inf, zero)
@@ -201,7 +220,9 @@ def _visit(
 
 
 @inner
-def _walk(t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, width, played, visits, by_step, masses):
+def _walk(
+    t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, width, played, visits, by_step, masses
+):
     """Forward over what eight runs played: fills their regret by step and their mass near the walls."""
     steps, states, actions = shape
     zero = lanes_of(WORD(0))

@@ -56,7 +56,9 @@ class Space(NamedTuple):
 
 
 @inlined
-def _evaluate(row, place, last, strides, successor, ahead, actions, nexts, kept, gaps, largest, spread, values):
+def _evaluate(
+    row, place, last, strides, successor, ahead, actions, nexts, kept, gaps, largest, spread, values
+):
     """Q of one state under the policies of eight runs as gaps; returns V."""
     zero = lanes_of(WORD(0))
     count = lane_count(zero)

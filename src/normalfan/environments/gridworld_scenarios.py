@@ -98,11 +98,15 @@ def _varied(side: int, rounds: int, period: float, jitter: float, rng: np.random
     for name, number in (("side", side), ("rounds", rounds)):
         least = 2 if name == "side" else 1
         if number < least:
-            raise InputError(f"{name} is {number}, but must be at least {least}: a scenario needs room to move.")
+            raise InputError(
+                f"{name} is {number}, but must be at least {least}: a scenario needs room to move."
+            )
     if not (period > 0 and math.isfinite(period)):
         raise InputError(f"period is {period}, but must be positive and finite: it counts rounds.")
     if not 0 <= jitter < 1:
-        raise InputError(f"jitter is {jitter}, but must be at least 0 and below 1: it is a share of the period.")
+        raise InputError(
+            f"jitter is {jitter}, but must be at least 0 and below 1: it is a share of the period."
+        )
     return float(period * rng.uniform(1 - jitter, 1 + jitter))
 
 

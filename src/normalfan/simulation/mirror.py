@@ -123,9 +123,7 @@ def record_mirror_descent(
 ) -> MirrorRecord:
     """The same runs with a look at every episode: regret by step, mass near the walls of the judged loss."""
     wall = check_not_negative("wall", wall)
-    paid, by_step, masses = _simulate(
-        "record_mirror_descent", mdp, losses, settings, judged, wall, threads
-    )
+    paid, by_step, masses = _simulate("record_mirror_descent", mdp, losses, settings, judged, wall, threads)
     near_walls, near_optimal, thin = (read_only(np.ascontiguousarray(m)) for m in np.moveaxis(masses, -1, 0))
     return MirrorRecord(checked_payments(paid), read_only(by_step), near_walls, near_optimal, thin)
 
@@ -148,7 +146,8 @@ def _simulate(
         check_floor(mdp, setting.floor)
     states = reachable_states(mdp)
     table = np.array(
-        [(s.eta, s.threshold, s.charge, s.driven_by == "optimal", s.floor) for s in settings], dtype=np.float64
+        [(s.eta, s.threshold, s.charge, s.driven_by == "optimal", s.floor) for s in settings],
+        dtype=np.float64,
     ).reshape(-1, 5)
     ties = (DEFAULT_TIES.absolute, DEFAULT_TIES.relative)
     # A call of the kernel takes runs that keep the same: with a floor or without, optimistic or not.

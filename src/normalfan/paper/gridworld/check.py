@@ -97,7 +97,9 @@ def _lowest_in(totals: Totals, scenario: str) -> Row:
 
 def _factor(totals: Totals) -> Row:
     gains = {
-        (f"over {rival}", scenario): times_below(totals.best(scenario, "thresholded"), totals.best(scenario, rival))
+        (f"over {rival}", scenario): times_below(
+            totals.best(scenario, "thresholded"), totals.best(scenario, rival)
+        )
         for rival in MIRROR
         for scenario in SCENARIOS
     }
@@ -137,7 +139,9 @@ def recorded(
     """[bins, seeds] of a measure at the recorded setting of least regret, and its threshold and penalty."""
     import polars as pl
 
-    mine = frame.filter(pl.col("part") == "recorded", pl.col("scenario") == scenario, pl.col("method") == method)
+    mine = frame.filter(
+        pl.col("part") == "recorded", pl.col("scenario") == scenario, pl.col("method") == method
+    )
     means = (
         mine.filter(pl.col("measure") == "regret")
         .group_by("threshold", "penalty")
@@ -187,7 +191,9 @@ def _causal_layers(frame: polars.DataFrame) -> Row:
         last = np.stack([plain[-third:].sum(axis=0), ours[-third:].sum(axis=0)])
         case = "", scenario
         early[case], late[case] = jackknife(_ratio, first), jackknife(_ratio, last)
-        leans[case] = jackknife(lambda four: _ratio(four[:2]) / _ratio(four[2:]), np.concatenate([first, last]))
+        leans[case] = jackknife(
+            lambda four: _ratio(four[:2]) / _ratio(four[2:]), np.concatenate([first, last])
+        )
     cases = {case: lean.above(1.0) for case, lean in leans.items()}
     return Row(
         "gridworld/causal-layers",

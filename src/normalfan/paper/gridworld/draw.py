@@ -65,7 +65,9 @@ def _bars(totals: Totals, folder: Path) -> list[Path]:
     axes.set_xticks(np.arange(len(SCENARIOS)), SCENARIOS)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel("cumulative regret (units of loss)")
-    figure.legend(loc="outside upper center", ncols=3, title="best settings; hatched: outside the paper's sweep")
+    figure.legend(
+        loc="outside upper center", ncols=3, title="best settings; hatched: outside the paper's sweep"
+    )
     return save_figure(figure, folder, "gridworld-bars")
 
 
@@ -77,9 +79,13 @@ def _training(frame: polars.DataFrame, folder: Path) -> list[Path]:
             for method, colour, style in (("mirror descent", "grey", "--"), ("thresholded", "green", "-")):
                 series, _ = recorded(frame, scenario, method, measure)
                 mean = series.mean(axis=1)
-                error = series.std(axis=1, ddof=1) / np.sqrt(series.shape[1]) if series.shape[1] > 1 else 0 * mean
+                error = (
+                    series.std(axis=1, ddof=1) / np.sqrt(series.shape[1]) if series.shape[1] > 1 else 0 * mean
+                )
                 centres = (np.arange(len(mean)) + 0.5) * episodes / len(mean)
-                axes[row, column].plot(centres, mean, style, color=COLOURS[colour], label=method, linewidth=1.2)
+                axes[row, column].plot(
+                    centres, mean, style, color=COLOURS[colour], label=method, linewidth=1.2
+                )
                 axes[row, column].fill_between(
                     centres, mean - error, mean + error, color=COLOURS[colour], alpha=0.25, linewidth=0
                 )
@@ -98,7 +104,8 @@ def _sensitivity(totals: Totals, folder: Path) -> list[Path]:
     colours = ("black", "blue", "red", "green")
     for i, scenario in enumerate(SCENARIOS):
         gains = [
-            times_below(*pair_under(totals, scenario, variant, beyond=beyond)) for variant, beyond, _ in DESIGNS
+            times_below(*pair_under(totals, scenario, variant, beyond=beyond))
+            for variant, beyond, _ in DESIGNS
         ]
         axes.errorbar(
             np.arange(len(gains)) + 0.12 * (i - 1.5), [gain.value for gain in gains],

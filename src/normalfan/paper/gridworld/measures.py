@@ -83,7 +83,9 @@ class Totals:
         return min(self.all(scenario, method, variant, beyond=beyond), key=lambda run: run.mean)
 
     def all(self, scenario: str, method: str, variant: str = OURS, *, beyond: bool = False) -> list[Run]:
-        capped = method.startswith("trust region") or method == "tracker"  # their step sizes are not the sweep's
+        capped = (
+            method.startswith("trust region") or method == "tracker"
+        )  # their step sizes are not the sweep's
         return [
             Run(method, setting, regret)
             for setting, regret in self._runs[variant, scenario, method].items()
@@ -149,7 +151,8 @@ def tally(cases: Mapping[Case, bool]) -> str:
 def listed(estimates: Mapping[Case, Estimate]) -> str:
     """Numbers, design by design."""
     return "; ".join(
-        (f"{design}: " if design else "") + ", ".join(f"{scenario} {number}" for scenario, number in some.items())
+        (f"{design}: " if design else "")
+        + ", ".join(f"{scenario} {number}" for scenario, number in some.items())
         for design, some in _by_design(estimates).items()
     )
 

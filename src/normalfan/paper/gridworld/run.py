@@ -48,7 +48,20 @@ if TYPE_CHECKING:
 LOSSES: dict[str, Callable[..., FloatArray]] = dict(
     zip(SCENARIOS, (moving_goal, rotating_field, changing_obstacles, boundary_crossing), strict=True)
 )
-COLUMNS = ("part", "scenario", "episodes", "variant", "seed", "method", "eta", "threshold", "penalty", "measure", "bin", "value")
+COLUMNS = (
+    "part",
+    "scenario",
+    "episodes",
+    "variant",
+    "seed",
+    "method",
+    "eta",
+    "threshold",
+    "penalty",
+    "measure",
+    "bin",
+    "value",
+)
 Line = tuple[Any, ...]  # COLUMNS from "seed" on
 
 
@@ -61,7 +74,9 @@ def run_cell(settings: Settings) -> polars.DataFrame:
     cell = tuple(settings[column] for column in COLUMNS[:4])
     text, whole, number = pl.String, pl.Int64, pl.Float64
     kinds = (text, text, whole, text, whole, text, number, number, number, text, whole, number)
-    return pl.DataFrame([cell + line for line in lines], schema=dict(zip(COLUMNS, kinds, strict=True)), orient="row")
+    return pl.DataFrame(
+        [cell + line for line in lines], schema=dict(zip(COLUMNS, kinds, strict=True)), orient="row"
+    )
 
 
 def problem(settings: Settings) -> MDP:
@@ -80,11 +95,11 @@ def _sweep(mdp: MDP, settings: Settings) -> Iterable[Line]:
     (seed,) = settings["seeds"]
     stream = ArrayLosses(scenario_losses(settings, seed), axes="TSA")
     motion = price_stream(mdp, stream, detail="prices")
-    runs = [replace(setting, floor=FLOOR) for setting in sweep_settings()]
+    runs = [*(replace(setting, floor=FLOOR) for setting in sweep_settings()), TRACKING]
     paid = simulate_mirror_descent(mdp, stream, runs)
     yield from _totals(seed, runs, paid, motion.values)
     first = float(paid[0, 0] - motion.values[0])  # every learner begins with the uniform policy
-    yield _line(seed, "tracker", first + motion.total)
+    yield _line(seed, "tracker", first + motion.total, measure="first round and price")
 
 
 def _optimistic(mdp: MDP, settings: Settings) -> Iterable[Line]:
@@ -159,9 +174,7 @@ def _best_values(mdp: MDP, stream: ArrayLosses) -> FloatArray:
     return price_stream(mdp, stream, detail="prices").values
 
 
-def _totals(
-    seed: int, runs: Sequence[MirrorSetting], paid: FloatArray, best: FloatArray
-) -> Iterable[Line]:
+def _totals(seed: int, runs: Sequence[MirrorSetting], paid: FloatArray, best: FloatArray) -> Iterable[Line]:
     for run, regret in zip(runs, (paid - best).sum(axis=1), strict=True):
         yield _line(seed, "tracker" if run is TRACKING else _method(run), float(regret), run)
 

@@ -112,7 +112,8 @@ def _tracker(totals: Totals) -> Row:
         "The thresholded update has less regret than the plain previous-face tracker, which has nothing to tune.",
         f"tracker over thresholded: {listed(gains)}",
         verdict_of(cases),
-        f"The tracker pays its first round and the face price, no more; the thresholded update is lower in {tally(cases)}.",
+        f"The tracker pays its first round, the face price and what it selects wrongly among equals; the thresholded "
+        f"update is lower in {tally(cases)}.",
         numbers(gains),
     )
 
