@@ -94,7 +94,7 @@ def test_totals_are_those_of_the_learners(frame: pl.DataFrame, scenario: str) ->
     )
     for (method, eta, threshold, penalty), learner in learners.items():
         found = mine.filter(
-            METHOD == method,
+            method == METHOD,
             pl.col("eta").eq_missing(eta),
             pl.col("threshold").eq_missing(threshold),
             pl.col("penalty").eq_missing(penalty),
@@ -146,7 +146,7 @@ def test_every_row_has_a_verdict_and_choices_name_rows(frame: pl.DataFrame) -> N
         assert row.measured
         assert row.because.endswith(".")
         assert np.isfinite(list(row.numbers.values())).all()
-    assert {id for choice in EXPERIMENT.choices for id in choice.rows} <= found.keys()
+    assert {row for choice in EXPERIMENT.choices for row in choice.rows} <= found.keys()
 
 
 ABOUT_THRESHOLDED = [
@@ -158,7 +158,7 @@ ABOUT_THRESHOLDED = [
 def test_verdicts_follow_the_thresholded_update(level: pl.DataFrame) -> None:
     for factor, verdict in ((0.3, Verdict.HOLDS), (1.0, Verdict.FALSE), (3.0, Verdict.FALSE)):
         found = rows(scaled(level, factor, THRESHOLDED))
-        assert {id: found[f"gridworld/{id}"].verdict for id in ABOUT_THRESHOLDED} == dict.fromkeys(
+        assert {row: found[f"gridworld/{row}"].verdict for row in ABOUT_THRESHOLDED} == dict.fromkeys(
             ABOUT_THRESHOLDED, verdict
         )
 
@@ -185,8 +185,8 @@ def test_a_strong_rival_changes_the_rows_it_is_in(
 ) -> None:
     good = scaled(level, 0.3, THRESHOLDED)
     found = rows(scaled(good, 0.1, rival))
-    failed = {id for id in ABOUT_THRESHOLDED if found[f"gridworld/{id}"].verdict != Verdict.HOLDS}
-    assert {id for id in failed if not id.startswith("lowest/")} == changed
+    failed = {row for row in ABOUT_THRESHOLDED if found[f"gridworld/{row}"].verdict != Verdict.HOLDS}
+    assert {row for row in failed if not row.startswith("lowest/")} == changed
 
 
 def test_causal_drive_asks_whether_advantages_drive_faster(level: pl.DataFrame) -> None:

@@ -1,7 +1,8 @@
 """Mirror descent advanced together: one run a lane, all of them in the same round.
 
 Settings of one learner meet the same losses. They are the lanes, in blocks of eight (see ``simulate``), and
-what is kept of a policy has the layout [row, run block, a, lane], row one of the (h, s) that some policy reaches:
+what is kept of a policy has the layout [row, run block, a, lane], row one of the (h, s) that some policy
+reaches:
 
     without a floor   the logarithm of weights whose largest is 1: what was unlearned can be learned again
     with a floor      the probabilities themselves: they never fall below it, so nothing is lost
@@ -98,7 +99,7 @@ def _advantage_table(
 
 @inlined
 def _step(kept, place, actions, costs, least, floored, floor, at):
-    """The mirror step from what is kept at ``place``, by costs [A, lanes], to ``at`` (which may be the same)."""
+    """The mirror step from what is kept at ``place``, by costs [A, lanes], to ``at``, maybe the same."""
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
     if floored:
@@ -174,9 +175,9 @@ def _visit(
 ):  # fmt: skip
     """Evaluate one state under the played policies of eight runs, and take their mirror steps.
 
-    ``place`` is where what they keep begins and ``at`` what they play; ``loss`` and ``successor`` say where the
-    state's losses and successors do, ``here`` where its value goes, ``ahead`` where the layer of the next step
-    begins. ``first`` is the first of the runs.
+    ``place`` is where what they keep begins and ``at`` what they play; ``loss`` and ``successor`` say where
+    the state's losses and successors do, ``here`` where its value goes, ``ahead`` where the layer of the
+    next step begins. ``first`` is the first of the runs.
     """
     zero = lanes_of(WORD(0))
     count = lane_count(zero)
@@ -270,8 +271,9 @@ def mirror_kernel(
 ):  # fmt: skip
     """Mirror descent on losses [T, H or 1, S, A] and deterministic successors; fills paid [T, runs].
 
-    ``loss_step`` and ``per_step`` are the numbers of losses and of successors from one step to the next (0 when
-    all steps share them). ``means`` is what is judged, ``table`` and ``marks`` take the advantages of the two.
+    ``loss_step`` and ``per_step`` are the numbers of losses and of successors from one step to the next (0
+    when all steps share them). ``means`` is what is judged, ``table`` and ``marks`` take the advantages of
+    the two.
     """
     steps, states, actions = shape
     # By name once: an array read from a tuple is counted, which in the visits would cost as much as they do.
@@ -345,9 +347,9 @@ def simulate_mirror_descent(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each run pays in each round, [runs, T], on losses [T, 1 or H, S, A] and successors [1 or H, S, A].
 
-    ``means`` of the same shape are judged if given. With ``wall``, the width of the strip along the walls, also
-    regret by step [runs, T, H] and masses [runs, T, WALL_MEASURES]; empty without. Either all floors are
-    positive or none.
+    ``means`` of the same shape are judged if given. With ``wall``, the width of the strip along the walls,
+    also regret by step [runs, T, H] and masses [runs, T, WALL_MEASURES]; empty without. Either all floors
+    are positive or none.
     """
     rounds, loss_steps, n_states, n_actions = losses.shape
     n_runs = len(runs.etas)
@@ -378,8 +380,10 @@ def simulate_mirror_descent(
     seen = frozen(losses, np.float64)
     mirror_kernel(
         seen, frozen(means, np.float64) if noisy else seen, 0 if loss_steps == 1 else n_states * n_actions,
-        frozen(nexts, np.int32), 0 if len(nexts) == 1 else n_states * n_actions, (horizon, n_states, n_actions),
-        frozen(states.ptr, np.int64), frozen(states.idx, np.int32), frozen(initial, np.float64), padded, modes,
+        frozen(nexts, np.int32), 0 if len(nexts) == 1 else n_states * n_actions,
+        (horizon, n_states, n_actions),
+        frozen(states.ptr, np.int64), frozen(states.idx, np.int32), frozen(initial, np.float64),
+        padded, modes,
         ties, wall if recorded else 0.0, room, table, marks, paid, by_step, masses,
     )  # fmt: skip
 

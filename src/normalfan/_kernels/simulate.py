@@ -1,11 +1,12 @@
 """Hedge advanced together: one run a lane, all of them in the same round.
 
 A sweep over step sizes or seeds repeats the same arithmetic on the same losses. Here the runs are the lanes
-(see ``lanes``), in blocks of eight, and every buffer has the run as its last, contiguous axis. What is kept is
-what an arm has lost so far beyond the best arm, L(a), and its weight is exp(−η L(a)), never divided by the sum
-of the weights: that is needed only where they are used, and an average Σ w x / Σ w takes one exponential an
-action and no logarithm. The learners of ``normalfan.learners`` keep normalised logs; the two differ by a
-constant that cancels. On shared losses L is kept once for all runs, since only η differs between them.
+(see ``lanes``), in blocks of eight, and every buffer has the run as its last, contiguous axis. What is kept
+is what an arm has lost so far beyond the best arm, L(a), and its weight is exp(−η L(a)), never divided by
+the sum of the weights: that is needed only where they are used, and an average Σ w x / Σ w takes one
+exponential an action and no logarithm. The learners of ``normalfan.learners`` keep normalised logs; the two
+differ by a constant that cancels. On shared losses L is kept once for all runs, since only η differs
+between them.
 
 Mirror descent (``mirror``) and the trust region (``trust``) are built in the same way.
 """

@@ -1,14 +1,15 @@
 """Trust regions advanced together: eight runs with losses of their own, a lane each.
 
-The step is π' ∝ π exp(−x·gap), gap = Q − min Q, with the largest x ≤ η at which the divergence is within the
-radius: at every state on its own, or with one x for the sum of all states' divergences weighted by visits. With
+The step is π' ∝ π exp(−x·gap), gap = Q − min Q, with the largest x ≤ η at which the divergence is within
+the radius: at every state on its own, or with one x for the sum of all states' divergences weighted by
+visits. With
 
     Z(x) = Σ_a π(a) exp(−x gap(a)),      KL(x) = −x E_x[gap] − log Z(x),      KL'(x) = x Var_x[gap]
 
-a trial takes one exponential an action, in lanes, and one logarithm a state. The root is found by Newton's method
-on √KL, which is nearly linear in x, inside a bracket: a handful of trials. Policies are kept as probabilities,
-so a floor is needed. Unlike settings of one learner, seeds have losses of their own: they are read by byte
-strides, 0 where runs or steps share them.
+a trial takes one exponential an action, in lanes, and one logarithm a state. The root is found by Newton's
+method on √KL, which is nearly linear in x, inside a bracket: a handful of trials. Policies are kept as
+probabilities, so a floor is needed. Unlike settings of one learner, seeds have losses of their own: they
+are read by byte strides, 0 where runs or steps share them.
 """
 
 from __future__ import annotations
@@ -211,8 +212,8 @@ def trust_kernel(
 ):
     """Eight runs on losses [runs, T, H, S, A] by byte strides; fills paid [T, lanes].
 
-    ``settings`` are step sizes, radii and floors. With ``per_state`` every state has its own radius and visits
-    are 1; otherwise the visits times ``scale`` weigh the states.
+    ``settings`` are step sizes, radii and floors. With ``per_state`` every state has its own radius and
+    visits are 1; otherwise the visits times ``scale`` weigh the states.
     """
     steps, states, actions = shape
     etas, radii, floors = settings

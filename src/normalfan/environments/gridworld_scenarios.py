@@ -1,13 +1,13 @@
 """Four ways in which the losses of a gridworld may move.
 
-Each is a function of the side of the grid and the number of rounds that returns losses [T, S, A] in [0, 1], the
-same at every step: pass `ArrayLosses(losses, axes="TSA")` with the problem of `gridworld`. d₁ is the Manhattan
-distance over its largest value, 2(side − 1).
+Each is a function of the side of the grid and the number of rounds that returns losses [T, S, A] in [0, 1],
+the same at every step: pass `ArrayLosses(losses, axes="TSA")` with the problem of `gridworld`. d₁ is the
+Manhattan distance over its largest value, 2(side − 1).
 
-    moving_goal           d₁(s, g_t)                               g_t on a circle round the centre: drifts
-    rotating_field        ½ (1 − ⟨u_a, w_t⟩)                       u_a the move, w_t a unit vector that turns: drifts
-    changing_obstacles    ½ d₁(s, g) + ½ 1{s ∈ O_t}                the obstacles O_t are redrawn now and then: jumps
-    boundary_crossing     (1 − c_t) d₁(s, g) + c_t d₁(s, g′)       c_t swings, the best corner jumps at c_t = ½
+    moving_goal           d₁(s, g_t)                            g_t walks on a circle round the centre
+    rotating_field        ½ (1 − ⟨u_a, w_t⟩)                    u_a the move, w_t a unit vector that turns
+    changing_obstacles    ½ d₁(s, g) + ½ 1{s ∈ O_t}             the obstacles O_t are redrawn at times: jumps
+    boundary_crossing     (1 − c_t) d₁(s, g) + c_t d₁(s, g′)    c_t swings, at ½ the best end changes: jumps
 
 `rng` draws where a motion begins, which way it goes, where goals lie, and varies periods by up to `jitter` of
 themselves, so that runs with different seeds are different problems and not copies of one.

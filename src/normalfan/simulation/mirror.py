@@ -3,15 +3,16 @@
     π_{t+1}(a|s) ∝ π_t(a|s) exp(−η Q^{π_t}_t(s,a) − λ·1{a ∉ near(h,s)}),      pays J_t(π_t)
     near(h,s) = {a : A*_h(s,a) ≤ threshold}
 
-are the learners `MirrorDescent`, `OptimisticMirrorDescent` and `ThresholdedMirrorDescent` (constant step size,
-the last loss as model, the default tie rule), and give what these give one at a time, up to rounding in the
-last digits; see `normalfan.simulation.runs` for the layout. Only states that some policy reaches are kept.
+are the learners `MirrorDescent`, `OptimisticMirrorDescent` and `ThresholdedMirrorDescent` (constant step
+size, the last loss as model, the default tie rule), and give what these give one at a time, up to rounding
+in the last digits; see `normalfan.simulation.runs` for the layout. Only states that some policy reaches are
+kept.
 
-Three things that the learners do not have. `driven_by="optimal"` puts the optimal advantages A*_t in the place
-of Q^{π_t}, to ask what the values of the played policy are worth. `judged` are the losses that the runs pay
-when those that they see are noisy. `record_mirror_descent` looks at every episode: where in the horizon the
-regret falls (the performance-difference identity, J(π) − J* = Σ_h Σ_s d_h(s) Σ_a π(a|s) A*_h(s,a)), and how
-much time is spent near the walls of the fan.
+Three things that the learners do not have. `driven_by="optimal"` puts the optimal advantages A*_t in the
+place of Q^{π_t}, to ask what the values of the played policy are worth. `judged` are the losses that the
+runs pay when those that they see are noisy. `record_mirror_descent` looks at every episode: where in the
+horizon the regret falls (the performance-difference identity, J(π) − J* = Σ_h Σ_s d_h(s) Σ_a π(a|s)
+A*_h(s,a)), and how much time is spent near the walls of the fan.
 
     >>> corridor = MDP([[0, 1], [0, 2], [1, 2]], initial=1, horizon=2)
     >>> losses = np.zeros((3, *corridor.shape))

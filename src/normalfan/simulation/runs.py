@@ -2,13 +2,14 @@
 
     w_{t+1}(a) ∝ w_t(a) exp(−η ℓ_t(a)),      pays ⟨w_t, ℓ_t⟩
 
-is the learner `Hedge` with a constant step size, and gives what that gives one at a time, up to rounding in the
-last digits. Batched runs are here because a sweep runs the same learner tens of times on the same losses.
+is the learner `Hedge` with a constant step size, and gives what that gives one at a time, up to rounding in
+the last digits. Batched runs are here because a sweep runs the same learner tens of times on the same
+losses.
 
 Layout. A run is a lane of vector registers and the runs are the contiguous axis of everything that is kept:
 eight of them take one pass over the losses, and no lane ever waits for another. The axis is padded to whole
-lanes with copies of the last setting; what those pay is dropped. Threads share out the lanes. A lane holds the
-same bits whatever runs beside it.
+lanes with copies of the last setting; what those pay is dropped. Threads share out the lanes. A lane holds
+the same bits whatever runs beside it.
 
     >>> arms = MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]).reshape(3, 1, 1, 2)

@@ -1,4 +1,4 @@
-"""What every batched simulation does with its input: streams read whole, runs shared out, step sizes checked."""
+"""What every batched simulation does with its input: streams are read whole, runs shared out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def deterministic(name: str, mdp: MDP) -> Deterministic:
 
 
 def whole_stream(mdp: MDP, losses: Any, name: str = "losses") -> FloatArray:
-    """All rounds of what a user may pass as losses, finite: [T, H, S, A], or [T, 1, S, A] if all steps share them."""
+    """All rounds of any losses, finite: [T, H, S, A], or [T, 1, S, A] if all steps share them."""
     blocks = list(as_stream(losses).blocks(mdp.shape, rounds=sys.maxsize))
     if not blocks:
         raise InputError(f"{name} hold no round, but a stream needs at least one: check the source.")
@@ -49,7 +49,7 @@ def whole_stream(mdp: MDP, losses: Any, name: str = "losses") -> FloatArray:
 
 
 def own_streams(mdp: MDP, losses: Any, n_runs: int) -> FloatArray:
-    """One stream for each run, [n_runs, T, H, S, A], or [n_runs, T, 1, S, A] if all steps share them; finite."""
+    """One stream a run, finite: [n_runs, T, H, S, A], or [n_runs, T, 1, S, A] if all steps share them."""
     numbers = read_numbers("losses", losses)
     if len(numbers) != n_runs or numbers.shape[1] < 1 or numbers.shape[2:] != mdp.shape:
         shape = ", ".join(map(str, mdp.shape))

@@ -2,9 +2,9 @@
 
     π_{t+1} = argmin of the linearised loss within a ball of relative entropy around π_t,      pays J_t(π_t)
 
-is the learner `TrustRegion` in its three kinds, with a constant step size and a floor, and gives what that gives
-one at a time up to the accuracy of its root. See `normalfan.simulation.runs` for the layout. Each run may have
-losses of its own, since one sweeps it over seeds rather than over settings.
+is the learner `TrustRegion` in its three kinds, with a constant step size and a floor, and gives what that
+gives one at a time up to the accuracy of its root. See `normalfan.simulation.runs` for the layout. Each run
+may have losses of its own, since one sweeps it over seeds rather than over settings.
 
     >>> arms = MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]).reshape(3, 1, 1, 2)
@@ -50,12 +50,14 @@ class TrustSetting:
         check_positive("TrustSetting.radius", self.radius)
         if not self.floor > 0:
             raise InputError(
-                f"TrustSetting.floor is {self.floor}, but must be positive: run the learner TrustRegion singly "
+                f"TrustSetting.floor is {self.floor}, but must be positive: run the learner "
+                "TrustRegion singly "
                 f"for a floor of 0."
             )
         if self.kind not in get_args(Kind):
             raise InputError(
-                f"TrustSetting.kind is {self.kind!r}, but must be one of {', '.join(get_args(Kind))}: choose one."
+                f"TrustSetting.kind is {self.kind!r}, but must be one of {', '.join(get_args(Kind))}: "
+                "choose one."
             )
 
 
@@ -64,8 +66,8 @@ def simulate_trust_region(
 ) -> FloatArray:
     """What the trust region pays with each of the settings, in expectation: [n_settings, T].
 
-    `losses`: [T, H, S, A] or a loss stream, shared by all runs; or an array [n_settings, T, H, S, A], for each
-    run its own. The transitions must be deterministic.
+    `losses`: [T, H, S, A] or a loss stream, shared by all runs; or an array [n_settings, T, H, S, A], for
+    each run its own. The transitions must be deterministic.
     """
     from normalfan._kernels import trust
 
@@ -84,8 +86,8 @@ def simulate_trust_region(
     def _block(members: Any) -> FloatArray:
         kind = settings[members[0]].kind
         return trust.simulate_trust_region(
-            streams[_as_slice(members)] if own else streams, transitions.nexts, states, mdp.initial, mdp.horizon,
-            tuple(columns[members].T), kind == "per state", 1 / mdp.horizon if kind == "average" else 1.0,
+            streams[_as_slice(members)] if own else streams, transitions.nexts, states, mdp.initial,
+            mdp.horizon, tuple(columns[members].T), kind == "per state", 1 / mdp.horizon if kind == "average" else 1.0,
         )  # fmt: skip
 
     paid = [row for part in in_parts(run, len(blocks), 1, threads) for row in part]

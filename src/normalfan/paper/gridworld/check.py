@@ -72,7 +72,8 @@ def _lowest(totals: Totals) -> Row:
     }
     return Row(
         "gridworld/lowest",
-        "The thresholded update has the lowest cumulative regret in every scenario, each method at its best setting.",
+        "The thresholded update has the lowest cumulative regret in every scenario, each method at "
+        "its best setting.",
         f"lowest in {sum(cases.values())} of {len(cases)} pairs of a scenario and a kind of trust region",
         verdict_of(cases),
         f"Scenarios in which it is lowest, by kind of trust region: {tally(cases)}.",
@@ -109,8 +110,8 @@ def _factor(totals: Totals) -> Row:
         "The thresholded update beats the mirror-descent baselines by factors of three to four.",
         listed(gains),
         verdict_of(cases),
-        f"Scenarios with a factor between {FACTOR[0]:g} and {FACTOR[1]:g}, {tally(cases)}; the row gridworld/floor "
-        f"shows it at other floors.",
+        f"Scenarios with a factor between {FACTOR[0]:g} and {FACTOR[1]:g}, {tally(cases)}; the row "
+        "gridworld/floor shows it at other floors.",
         numbers(gains),
     )
 
@@ -175,8 +176,8 @@ def _wall_mass(frame: polars.DataFrame) -> Row:
         "Where the optimum moves sharply the thresholded update holds more occupancy near the walls.",
         f"share of the steps on {primary}: {'; '.join(said)}",
         verdict_of(sharp),
-        f"Against mirror descent at the same step size, where the optimum jumps ({', '.join(SHARP)}), it holds more, "
-        f"by what counts as near: {tally(sharp)}.",
+        f"Against mirror descent at the same step size, where the optimum jumps ({', '.join(SHARP)}), "
+        f"it holds more, by what counts as near: {tally(sharp)}.",
         numbers(more),
     )
 
@@ -219,7 +220,8 @@ def _causal_drive(totals: Totals) -> Row:
         cases["", scenario] = below(optimal, played)
     return Row(
         "gridworld/causal-drive",
-        "The played policy's gap is H − h + 1 times smaller than the optimal advantage, and that slows mirror descent.",
+        "The played policy's gap is H − h + 1 times smaller than the optimal advantage, and that "
+        "slows mirror descent.",
         f"regret of mirror descent (η = {ETAS[-1]:g}) driven by Q^π over that driven by A*: {listed(gains)}",
         verdict_of(cases),
         f"Driven by the optimal advantages it should be faster, and it is in {tally(cases)}.",

@@ -57,7 +57,8 @@ def _bars(totals: Totals, folder: Path) -> list[Path]:
         best = [totals.best(scenario, method, beyond=beyond) for scenario in SCENARIOS]
         means, errors = zip(*(_mean_and_error(run) for run in best), strict=True)
         axes.bar(
-            np.arange(len(SCENARIOS)) + offsets[i], means, width, yerr=errors, label=label, color=COLOURS[colour], hatch=hatch,
+            np.arange(len(SCENARIOS)) + offsets[i], means, width, yerr=errors, label=label,
+            color=COLOURS[colour], hatch=hatch,
             edgecolor="white" if hatch else "black", linewidth=0.0 if hatch else 0.4,
             error_kw={"elinewidth": 0.8, "capsize": 1.5},
         )  # fmt: skip
@@ -110,7 +111,8 @@ def _sensitivity(totals: Totals, folder: Path) -> list[Path]:
         axes.errorbar(
             np.arange(len(gains)) + 0.12 * (i - 1.5), [gain.value for gain in gains],
             yerr=[gain.error if np.isfinite(gain.error) else 0.0 for gain in gains],
-            fmt=MARKERS[i], color=COLOURS[colours[i]], label=scenario, markersize=5, capsize=2, elinewidth=0.8,
+            fmt=MARKERS[i], color=COLOURS[colours[i]], label=scenario, markersize=5, capsize=2,
+            elinewidth=0.8,
         )  # fmt: skip
     axes.axhline(1.0, color="black", linewidth=0.8)
     axes.set_yscale("log")

@@ -1,7 +1,7 @@
 """Numbers with their standard errors: the best setting of a method, and how two methods compare over seeds.
 
-A method is reported at the setting of least mean regret, scenario by scenario. Methods meet the same seeds, so
-they are compared seed by seed: a difference by its standard error, a ratio of means by the jackknife's.
+A method is reported at the setting of least mean regret, scenario by scenario. Methods meet the same seeds,
+so they are compared seed by seed: a difference by its standard error, a ratio of means by the jackknife's.
 """
 
 from __future__ import annotations

@@ -185,15 +185,15 @@ def _line(
     value: float,
     run: MirrorSetting | None = None,
     measure: str = "total regret",
-    bin: int | None = None,
+    place: int | None = None,
     *,
     eta: float | None = None,
 ) -> Line:
     if run is None or run is TRACKING:
-        return seed, method, eta, None, None, measure, bin, value
+        return seed, method, eta, None, None, measure, place, value
     thresholded = np.isfinite(run.threshold)
     edge, penalty = (run.threshold, run.penalty) if thresholded else (None, None)
-    return seed, method, run.eta, edge, penalty, measure, bin, value
+    return seed, method, run.eta, edge, penalty, measure, place, value
 
 
 def _method(run: MirrorSetting) -> str:

@@ -1,6 +1,7 @@
-"""By which choice the gain comes and goes: one row a choice, on the seeds that the alternatives were run with.
+"""By which choice the gain comes and goes: one row a choice, on the seeds of the alternatives.
 
-The gain is the mean regret of mirror descent over that of the thresholded update, both at their best settings.
+The gain is the mean regret of mirror descent over that of the thresholded update, both at their best
+settings.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def sensitivity_rows(totals: Totals) -> Sequence[Row]:
         _alternatives(
             totals,
             "gridworld/penalty-place",
-            "The gain over mirror descent is there in both formulas of the update, the text's and the proof's.",
+            "The gain over mirror descent is there in both formulas of the update, the text's and "
+            "the proof's.",
             {"penalty outside the step": OURS, "penalty inside": "penalty inside"},
             "Inside, the penalty is multiplied by the step size",
         ),
@@ -64,14 +66,14 @@ def pair_under(totals: Totals, scenario: str, variant: str, *, beyond: bool = Fa
     return thresholded, totals.alike(scenario, "mirror descent", other, beyond=beyond)[place]
 
 
-def _alternatives(totals: Totals, id: str, claim: str, variants: Mapping[str, str], why: str) -> Row:
+def _alternatives(totals: Totals, row: str, claim: str, variants: Mapping[str, str], why: str) -> Row:
     gains: dict[Case, Estimate] = {}
     for words, variant in variants.items():
         for scenario in SCENARIOS:
             gains[words, scenario] = times_below(*pair_under(totals, scenario, variant))
     cases = {case: gain.above(MATTERS) for case, gain in gains.items()}
     return Row(
-        id,
+        row,
         claim,
         f"gain: {listed(gains)}",
         verdict_of(cases),
@@ -93,12 +95,13 @@ def _step_sizes(totals: Totals) -> Row:
         cases["", scenario] = below(anywhere, plain)
     return Row(
         "gridworld/step-sizes",
-        "At its best step size, wherever that lies, mirror descent still has more regret than the thresholded update.",
+        "At its best step size, wherever that lies, mirror descent still has more regret than the "
+        "thresholded update.",
         f"mirror descent at any step size over {listed(gains)}",
         verdict_of(cases),
-        f"Within the sweep mirror descent is best at its largest step in {at_edge} of {len(SCENARIOS)} scenarios; "
-        f"beyond it, it falls below the sweep's thresholded update in {improve}. At any step size for both the "
-        f"thresholded update is lower in {tally(cases)}.",
+        f"Within the sweep mirror descent is best at its largest step in {at_edge} of "
+        f"{len(SCENARIOS)} scenarios; beyond it, it falls below the sweep's thresholded update in {improve}. "
+        f"At any step size for both the thresholded update is lower in {tally(cases)}.",
         numbers(gains),
     )
 
@@ -109,11 +112,12 @@ def _tracker(totals: Totals) -> Row:
     cases = {case: below(*pair) for case, pair in pairs.items()}
     return Row(
         "gridworld/tracker",
-        "The thresholded update has less regret than the plain previous-face tracker, which has nothing to tune.",
+        "The thresholded update has less regret than the plain previous-face tracker, which has "
+        "nothing to tune.",
         f"tracker over thresholded: {listed(gains)}",
         verdict_of(cases),
-        f"The tracker pays its first round, the face price and what it selects wrongly among equals; the thresholded "
-        f"update is lower in {tally(cases)}.",
+        "The tracker pays its first round, the face price and what it selects wrongly among equals; "
+        f"the thresholded update is lower in {tally(cases)}.",
         numbers(gains),
     )
 
@@ -130,9 +134,12 @@ def _noise(totals: Totals) -> Row:
             cases[case] = below(ours, plain) and below(ours, tracker)
     return Row(
         "gridworld/noise",
-        "When losses are seen with noise, the thresholded update beats mirror descent at any step size and the tracker.",
-        f"mirror descent over thresholded, {listed(over_mirror)}; tracker over thresholded, {listed(over_tracker)}",
+        "When losses are seen with noise, the thresholded update beats mirror descent at any step "
+        "size and the tracker.",
+        f"mirror descent over thresholded, {listed(over_mirror)}; tracker over thresholded, "
+        f"{listed(over_tracker)}",
         verdict_of(cases),
-        f"Judged on the mean of what is seen, all at any step size, the thresholded update is lowest with {tally(cases)}.",
+        "Judged on the mean of what is seen, all at any step size, the thresholded update is lowest "
+        f"with {tally(cases)}.",
         {**numbers(over_mirror, "mirror descent"), **numbers(over_tracker, "tracker")},
     )

@@ -2,11 +2,11 @@
 
 A cell is one scenario, one seed (or a few) and one *part*:
 
-    sweep         mirror descent and the thresholded update, over the paper's sweep and beyond it; the tracker
+    sweep         mirror descent and the thresholded update, in the paper's sweep and beyond; the tracker
     optimistic    optimistic mirror descent over the same step sizes
     trust         one kind of trust region with one cap on its step, for eight seeds at a time
     recorded      some of the sweep's settings with a look at every episode
-    alternative   a reduced sweep under another choice: floor, place of the penalty, noise, scale, driving values
+    alternative   a reduced sweep under another choice: floor, place of the penalty, noise, scale, driver
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ RADIUS = 0.12
 KINDS = ("per state", "average", "trajectory")
 CAPS = (0.6, 10.0)  # of a trust region's step: the largest of the sweep, and one that hardly ever binds
 FLOOR = 1e-3
-# The previous-face tracker as a limit of mirror descent: all mass on what the last loss made optimal, and among
-# equals as it was before.
+# The previous-face tracker as a limit of mirror descent: all mass on what the last loss made optimal, and
+# among equals as it was before.
 TRACKING = MirrorSetting(1e6, driven_by="optimal", floor=1e-9)
 BINS, LAYER_BLOCKS = 50, 6
 SEEDS_AT_ONCE = 8
@@ -56,7 +56,7 @@ def thresholded_beyond() -> list[MirrorSetting]:
 
 
 def sweep_settings() -> list[MirrorSetting]:
-    """The paper's sweep of mirror descent and the thresholded update, and what lies beyond it; no floor yet."""
+    """The paper's sweep of mirror descent and the thresholded update, and beyond; no floor yet."""
     plain = [MirrorSetting(eta) for eta in (*ETAS, *ETAS_BEYOND)]
     thresholded = [MirrorSetting(*setting) for setting in product(ETAS, THRESHOLDS, PENALTIES)]
     return plain + thresholded + thresholded_beyond()
@@ -102,15 +102,16 @@ CHOICES = (
     Choice(
         "gridworld/losses",
         "The dynamics, the losses and how they move are named but not defined.",
-        "deterministic moves, start at the centre, off the grid means staying, losses in [0, 1]; a goal on a circle of "
-        "period 600, a field that turns as slowly, a fifth of the cells dear and redrawn every 100 episodes, two "
-        "opposite goals whose weights swing with period 300; periods vary by a third with the seed",
+        "deterministic moves, start at the centre, off the grid means staying, losses in [0, 1]; a goal on a "
+        "circle of period 600, a field that turns as slowly, a fifth of the cells dear and redrawn every 100 "
+        "episodes, two opposite goals whose weights swing with period 300; seeds vary periods by a third",
         ("losses a tenth as large",),
         ("gridworld/scale",),
     ),
     Choice(
         "gridworld/floor",
-        "Is there a least probability of an action? None is named, and without one log-odds grow without bound.",
+        "Is there a least probability of an action? None is named, and without one log-odds grow "
+        "without bound.",
         f"{FLOOR:g}, mixed into every policy after every step",
         ("0", "0.01"),
         ("gridworld/floor",),
@@ -125,15 +126,16 @@ CHOICES = (
     Choice(
         "gridworld/trust-region",
         f"Which divergence does α = {RADIUS:g} bound, and what does the step size do in a trust region?",
-        "all three kinds are run; the step size is an upper bound of the step, 0.6 or 10, whichever is better",
+        "all three kinds are run; the step size is an upper bound of the step, 0.6 or 10, whichever "
+        "is better",
         ("at every state", "averaged over the trajectory", "summed over the trajectory"),
         ("gridworld/trust-region",),
     ),
     Choice(
         "gridworld/sweep",
         "Only the ends of the sweeps are given.",
-        "η in 0.04, 0.08, 0.15, 0.3, 0.6 and thresholds in 0.02, 0.06, 0.10, 0.14, 0.18; each method at the setting of "
-        "least mean regret, scenario by scenario",
+        "η in 0.04, 0.08, 0.15, 0.3, 0.6 and thresholds in 0.02, 0.06, 0.10, 0.14, 0.18; each method "
+        "at the setting of least mean regret, scenario by scenario",
         ("η = 2.5, 10, 40, 160 for mirror descent and, at the least threshold, for the thresholded update",
          "the previous-face tracker, with equals as they were before"),
         ("gridworld/step-sizes", "gridworld/tracker"),
