@@ -68,7 +68,7 @@ def changing_obstacles(
     obstacles = np.zeros((int(epochs[-1]) + 1, side * side), dtype=bool)
     for layout in obstacles:
         layout[rng.choice(cells, size=round(density * len(cells)), replace=False)] = True
-    return 0.5 * goal_losses(side, goal) + 0.5 * _by_action(obstacles[epochs])
+    return np.asarray(0.5 * goal_losses(side, goal) + 0.5 * _by_action(obstacles[epochs]))
 
 
 def boundary_crossing(
@@ -79,7 +79,7 @@ def boundary_crossing(
     goal = ends[rng.integers(len(ends))]
     swing = 0.5 + 0.5 * np.sin(_turning(side, rounds, period, jitter, rng))[:, None, None]
     here, there = goal_losses(side, np.stack([goal, side - 1 - goal]))
-    return (1 - swing) * here + swing * there
+    return np.asarray((1 - swing) * here + swing * there)
 
 
 def _turning(side: int, rounds: int, period: float, jitter: float, rng: np.random.Generator) -> FloatArray:

@@ -140,6 +140,7 @@ def _simulate(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Payments, regret by step and masses, the last two empty without a wall."""
     from normalfan._kernels import mirror
+    from normalfan._kernels.simulate import LANES
 
     transitions = deterministic(name, mdp)
     seen, means = _rounds(mdp, losses, judged)
@@ -164,7 +165,7 @@ def _simulate(
                 mirror.Runs(*table[members].T), settings[members[0]].optimistic, ties, wall,
             )  # fmt: skip
 
-        parts += in_parts(run, len(group), mirror.LANES, threads)
+        parts += in_parts(run, len(group), LANES, threads)
     order = np.argsort(np.concatenate(groups), kind="stable")
     paid, by_step, masses = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return (paid[order], by_step, masses) if wall is None else (paid[order], by_step[order], masses[order])

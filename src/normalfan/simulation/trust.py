@@ -70,6 +70,7 @@ def simulate_trust_region(
     each run its own. The transitions must be deterministic.
     """
     from normalfan._kernels import trust
+    from normalfan._kernels.simulate import LANES
 
     transitions = deterministic("simulate_trust_region", mdp)
     own = np.ndim(losses) == 5
@@ -78,7 +79,7 @@ def simulate_trust_region(
     columns = np.array([(s.eta, s.radius, check_floor(mdp, s.floor)) for s in settings]).reshape(-1, 3)
     kinds = np.array([get_args(Kind).index(s.kind) for s in settings], dtype=np.int64)
     groups = [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)] or [np.arange(0)]
-    blocks = [group[i : i + trust.LANES] for group in groups for i in range(0, len(group), trust.LANES)]
+    blocks = [group[i : i + LANES] for group in groups for i in range(0, len(group), LANES)]
 
     def run(part: slice) -> list[FloatArray]:
         return [_block(members) for members in blocks[part]]
@@ -87,7 +88,8 @@ def simulate_trust_region(
         kind = settings[members[0]].kind
         return trust.simulate_trust_region(
             streams[_as_slice(members)] if own else streams, transitions.nexts, states, mdp.initial,
-            mdp.horizon, tuple(columns[members].T), kind == "per state", 1 / mdp.horizon if kind == "average" else 1.0,
+            mdp.horizon, tuple(columns[members].T), kind == "per state",
+            1 / mdp.horizon if kind == "average" else 1.0,
         )  # fmt: skip
 
     paid = [row for part in in_parts(run, len(blocks), 1, threads) for row in part]
