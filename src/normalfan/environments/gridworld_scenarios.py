@@ -68,7 +68,7 @@ def changing_obstacles(
     obstacles = np.zeros((int(epochs[-1]) + 1, side * side), dtype=bool)
     for layout in obstacles:
         layout[rng.choice(cells, size=round(density * len(cells)), replace=False)] = True
-    return np.asarray(0.5 * goal_losses(side, goal) + 0.5 * _by_action(obstacles[epochs]))
+    return 0.5 * goal_losses(side, goal) + 0.5 * _by_action(obstacles[epochs])
 
 
 def boundary_crossing(
@@ -84,7 +84,7 @@ def boundary_crossing(
 
 def _turning(side: int, rounds: int, period: float, jitter: float, rng: np.random.Generator) -> FloatArray:
     """Angles [T] of a steady turn that begins anywhere, either way round."""
-    begin, way = rng.uniform(0, 2 * math.pi), rng.choice([-1.0, 1.0])
+    begin, way = rng.uniform(0, 2 * math.pi), float(rng.choice([-1.0, 1.0]))
     return begin + way * 2 * math.pi * np.arange(rounds) / _varied(side, rounds, period, jitter, rng)
 
 
