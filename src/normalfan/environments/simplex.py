@@ -67,7 +67,9 @@ def wall(
     step = WALL_STRIDE * gamma if stride is None else stride
     losses = _drifting(rounds, arms, gamma, "walk", step, rng)
     one, other = rng.permutation(arms)[:2]
-    distance = reflected(np.cumsum(_gaussian_steps(rounds, 1, step, rng), axis=0)[:, 0], -gamma, gamma)
+    steps = _gaussian_steps(rounds, 1, step, rng)[:, 0]
+    steps[0] = rng.uniform(-gamma, gamma)
+    distance = reflected(np.cumsum(steps), -gamma, gamma)
     losses[:, one] = np.maximum(distance, 0.0)
     losses[:, other] = np.maximum(-distance, 0.0)
     return _instance(losses)
