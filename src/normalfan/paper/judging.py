@@ -86,6 +86,16 @@ def listed(designs: Mapping[str, Estimate], spec: str = ".2f") -> str:
     return "; ".join(f"{name} {number:{spec}}" for name, number in designs.items())
 
 
+def spanned(designs: Mapping[str, Estimate], spec: str = ".2f", *, first: int = 1) -> str:
+    """The first designs, which are ours, and the range of all: the rest is in a row's `numbers`."""
+    names = list(designs)
+    low = min(names, key=lambda name: designs[name].mean)
+    high = max(names, key=lambda name: designs[name].mean)
+    ours = listed({name: designs[name] for name in names[:first]}, spec)
+    ends = f"{designs[low].mean:{spec}} ({low}) to {designs[high].mean:{spec}} ({high})"
+    return f"{ours}; over {len(names)} designs from {ends}"
+
+
 def numbers_of(designs: Mapping[str, Estimate]) -> dict[str, float]:
     """The same for a row's `numbers`: each mean, and its standard error where there is one."""
     numbers = {name: number.mean for name, number in designs.items()}

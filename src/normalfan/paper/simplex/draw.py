@@ -43,7 +43,7 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
         )  # fmt: skip
         for place, mean in zip(places, means, strict=True):
             left.annotate(
-                f"{mean.mean:.0f}", (place, mean.mean), (0, 3), textcoords="offset points",
+                f"{mean.mean:.0f}", (place, mean.mean), (0, 5), textcoords="offset points",
                 ha="center", fontsize=7,
             )  # fmt: skip
     left.set_xticks(range(len(REGIMES)), [LABELS[regime] for regime in REGIMES])
@@ -53,18 +53,20 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
     left.margins(y=0.25)
     left.legend(loc="upper center", ncols=2)
     for regime, marker, tint in zip(REGIMES, MARKERS, TINTS, strict=False):
-        # One point a seed and number of arms: thousands of trials would lie on top of each other.
+        # One point a design, seed and number of arms: thousands of trials would lie on top of each other.
         points = (
-            ours.filter(pl.col("regime") == regime).group_by("seed", "arms").agg(pl.col("price", "tracker").mean())
+            frame.filter(pl.col("regime") == regime)
+            .group_by("variant", "seed", "arms", maintain_order=True)
+            .agg(pl.col("price", "tracker").mean())
         )
         right.plot(
             points["price"], points["tracker"], marker, color=COLOURS[tint], markersize=5, alpha=0.7,
             markeredgecolor="black", markeredgewidth=0.3, label=LABELS[regime].replace("\n", " "),
         )  # fmt: skip
-    end = float(ours["price"].max()) * 1.05  # type: ignore[arg-type]
+    end = float(frame["price"].max()) * 1.05  # type: ignore[arg-type]
     right.plot([0, end], [0, end], color=COLOURS["black"], linewidth=0.8, zorder=1, label="regret = Γ")
     right.set_xlabel("price Γ, sum over the rounds")
     right.set_ylabel("regret of the tracker")
-    right.set_title("The tracker pays the price")
+    right.set_title("The tracker pays the price, at any rate")
     right.legend(loc="upper left")
     return save_figure(figure, folder, "simplex")

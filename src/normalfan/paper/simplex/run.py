@@ -13,7 +13,7 @@ import numpy as np
 from normalfan.environments import simplex
 from normalfan.environments.constructions import Instance
 from normalfan.paper.experiment import Settings
-from normalfan.paper.simplex.settings import REGIMES
+from normalfan.paper.simplex.settings import MIXED, REGIMES
 from normalfan.pricing.motion import NORMS
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
@@ -41,15 +41,18 @@ def run_cell(settings: Settings) -> polars.DataFrame:
     for regime in settings["regimes"]:
         place = [settings["seed"], settings["arms"], REGIMES.index(regime)]
         for trial, child in enumerate(np.random.SeedSequence(place).spawn(settings["trials"])):
-            instance = build(regime, settings, np.random.default_rng(child))
-            known = {name: settings[name] for name in ("variant", "seed", "arms", "drift", "rate", "between")}
-            rows.append(known | {"regime": regime, "trial": trial} | measure(instance, settings["etas"]))
+            rng = np.random.default_rng(child)
+            rate = float(rng.random() if settings["rate"] == MIXED else settings["rate"])
+            instance = build(regime, settings, rate, rng)
+            known = {name: settings[name] for name in ("variant", "seed", "arms", "rounds", "drift", "between")}
+            known |= {"regime": regime, "trial": trial, "rate": rate}
+            rows.append(known | measure(instance, settings["etas"]))
     frame = polars.DataFrame(rows)
     runs = [name for name in frame.columns if name.split(" ")[0] in ALGORITHMS]
     return frame.with_columns(polars.col(runs).cast(polars.Float32))
 
 
-def build(regime: str, settings: Settings, rng: np.random.Generator) -> Instance:
+def build(regime: str, settings: Settings, rate: float, rng: np.random.Generator) -> Instance:
     """The losses of one trial."""
     size: tuple[int, int, float] = (settings["rounds"], settings["arms"], settings["gamma"])
     if regime == "within_cone":
@@ -57,7 +60,7 @@ def build(regime: str, settings: Settings, rng: np.random.Generator) -> Instance
     if regime == "wall":
         return simplex.wall(*size, rng=rng)
     crossing = simplex.crossings if regime == "crossings" else simplex.rotating
-    return crossing(*size, rate=settings["rate"], between=settings["between"], rng=rng)
+    return crossing(*size, rate=rate, between=settings["between"], rng=rng)
 
 
 def measure(instance: Instance, etas: list[float]) -> dict[str, Any]:

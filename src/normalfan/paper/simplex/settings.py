@@ -20,6 +20,8 @@ BETWEEN = "held"
 
 OTHER_DRIFTS = ("step", "redraw", "offset")
 OTHER_RATES = (0.02, 0.1, 1.0)
+MIXED = "mixed"
+"""Each trial has a rate of its own, drawn uniformly from [0, 1]."""
 OTHER_BETWEEN = "redrawn"
 SHARE = 4
 """Alternatives run on one seed in so many."""
@@ -47,8 +49,13 @@ CHOICES = (
         "simplex/rate",
         "How often does the best arm change in the two crossing regimes?",
         "in one round of two",
-        ("in one round of 50", "in one round of 10", "in every round"),
-        ("simplex/tracker-price", "simplex/tracker-variation", "simplex/pooled"),
+        (
+            "in one round of 50",
+            "in one round of 10",
+            "in every round",
+            "each trial has a rate of its own, drawn uniformly from [0, 1]",
+        ),
+        ("simplex/tracker-price", "simplex/tracker-variation", "simplex/pooled", "simplex/geometry-blind"),
     ),
     Choice(
         "simplex/between",
@@ -78,7 +85,7 @@ def _cells(scale: Scale) -> Iterator[Settings]:
     variants: list[tuple[str, int, dict[str, Any]]] = [("ours", scale.seeds, {})]
     variants += [(f"drift {kind}", few, {"drift": kind, "regimes": ["within_cone"]}) for kind in OTHER_DRIFTS]
     crossing = ["crossings", "rotating"]
-    variants += [(f"rate {rate:g}", few, {"rate": rate, "regimes": crossing}) for rate in OTHER_RATES]
+    variants += [(f"rate {rate}", few, {"rate": rate, "regimes": crossing}) for rate in (*OTHER_RATES, MIXED)]
     variants += [(f"between {OTHER_BETWEEN}", few, {"between": OTHER_BETWEEN, "regimes": crossing})]
     for variant, seeds, changed in variants:
         for n_arms in arms:
