@@ -4,8 +4,8 @@ A round t is a string b_t of H bits and a length k_t: only the first k_t steps c
 paths that begin like b_t. From round to round the prefixes grow coarser or finer (k moves) and come to conflict
 (b moves). What a path x pays, with c the length of its common prefix with b_t and c < k_t:
 
-    to the end      γ (H − c): whoever has left the prefix pays on every step that is left, as on the layered tree
-    to the prefix   γ (k_t − c): the same, but steps after the prefix are free for all
+    to the prefix   γ (k_t − c): whoever has left the prefix pays on every step that it has left; the rest is free
+    to the end      γ (H − c): the same, on every step that the tree has left, as on the layered tree
     separable       γ times the number of wrong bits among the first k_t
 
 In all of them a path on the prefix pays nothing. Take the face F of round t−1, of length k, against round t:
@@ -18,7 +18,7 @@ In all of them a path on the prefix pays nothing. Take the face F of round t−1
 
     >>> faces = PrefixFaces(1.0, np.array([[0, 0, 0], [0, 1, 0], [1, 1, 0]]), np.array([1, 3, 2]))
     >>> faces.prices()
-    array([0., 0., 3.])
+    array([0., 0., 2.])
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PrefixFaces:
     gamma: float
     strings: IntArray  # [T, H] of 0 and 1
     lengths: IntArray  # [T] of the prefixes, 1..H
-    charge: Charge = "to the end"
+    charge: Charge = "to the prefix"
 
     def __post_init__(self) -> None:
         rounds, horizon = np.shape(self.strings)
@@ -54,7 +54,7 @@ class PrefixFaces:
             )
         if self.charge not in ("to the end", "to the prefix", "separable"):
             raise InputError(
-                f'charge is {self.charge!r}, but must be "to the end", "to the prefix" or "separable": choose one.'
+                f'charge is {self.charge!r}, but must be "to the prefix", "to the end" or "separable": choose one.'
             )
         object.__setattr__(self, "strings", read_only(np.array(self.strings, dtype=np.int64)))
         object.__setattr__(self, "lengths", read_only(lengths.astype(np.int64)))

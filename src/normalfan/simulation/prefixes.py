@@ -15,13 +15,17 @@ the rest. The selectors are those of `normalfan.learners`, in the short form tha
 In round 0 there is no face and every tracker plays the uniform policy; that round is left out: 0.
 
     >>> faces = PrefixFaces(1.0, np.array([[0, 0, 0], [0, 1, 1], [0, 1, 1]]), np.array([1, 3, 3]))
-    >>> simulate_prefix_tracker(faces, "lexicographic")
+    >>> simulate_prefix_tracker(faces, "lexicographic").regret
     array([0., 2., 0.])
+
+The regret is what the play pays. The selection error is counted on its own, on the free layers alone: it is what
+the play gets wrong there, and nothing on a round of conflict, when node losses have charged all that is left.
+Price plus selection error is the regret.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,15 +38,21 @@ SelectorName: TypeAlias = Literal[
 ]
 
 
+class PrefixRun(NamedTuple):
+    """What a tracker paid."""
+
+    regret: FloatArray  # [T]
+    selection: FloatArray  # [T]  counted on the free layers, not as a difference
+
+
 def simulate_prefix_tracker(
     faces: PrefixFaces, selector: SelectorName, *, rng: np.random.Generator | None = None
-) -> FloatArray:
-    """What the previous-face tracker pays with this selector, which is its regret: [T]."""
+) -> PrefixRun:
+    """What the previous-face tracker pays with this selector."""
     horizon = faces.horizon
     coming, last = faces.strings[1:], faces.strings[:-1]
-    held = np.arange(horizon) < faces.lengths[:-1, None]
     if selector == "oracle":
-        free = coming != coming
+        free = np.zeros(coming.shape, dtype=bool)
     elif selector == "lexicographic":
         free = coming != 0
     elif selector == "strings":
@@ -55,11 +65,25 @@ def simulate_prefix_tracker(
         free = _remembered_path(faces)
     else:
         raise InputError(f"selector is {selector!r}, but no such selector is known: see SelectorName.")
-    wrong = np.zeros(faces.strings.shape)
-    wrong[1:] = np.where(held, coming != last, free)
-    if free.dtype == np.bool_:
-        return faces.costs(wrong > 0)
-    return faces.expected_costs(wrong)
+    held = np.arange(horizon) < faces.lengths[:-1, None]
+    shared = held & (np.arange(horizon) < faces.lengths[1:, None])
+    conflict = (shared & (coming != last)).any(axis=1)
+    selected = np.where(held, 0.0, free)
+    if faces.charge != "separable":
+        selected[conflict] = 0.0
+    costs = _costs_of_certain if free.dtype == np.bool_ else PrefixFaces.expected_costs
+    return PrefixRun(
+        costs(faces, _after_first(np.where(held, coming != last, free))), costs(faces, _after_first(selected))
+    )
+
+
+def _costs_of_certain(faces: PrefixFaces, astray: FloatArray) -> FloatArray:
+    return faces.costs(astray > 0)
+
+
+def _after_first(rounds: FloatArray) -> FloatArray:
+    """[T, H] from [T−1, H]: nothing goes wrong in round 0."""
+    return np.concatenate([np.zeros((1, rounds.shape[1])), rounds])
 
 
 def _generator(rng: np.random.Generator | None, selector: str) -> np.random.Generator:

@@ -13,8 +13,9 @@ ROUNDS = 5000
 SEQUENCES = 96
 ETAS = (0.04, 0.08, 0.15, 0.3, 0.6, 1.0)
 
-RATES = (0.005, 0.1)
-"""A sequence crosses at a rate of its own, drawn uniformly in logarithm between these."""
+RATE = 0.025
+OTHER_RATES = (0.005, 0.1)
+"""Alternatively a sequence crosses at a rate of its own, drawn uniformly in logarithm between these."""
 
 EXPLICIT = (8, 12)
 """The horizons at which the identity is also computed on the tree with all its states."""
@@ -27,17 +28,18 @@ SEEDS_A_CELL = 8
 OURS: dict[str, Any] = {
     "dwell": "random",
     "suffix": "flipped",
-    "one_layer": False,
-    "rates": list(RATES),
+    "one_layer": True,
+    "rates": [RATE, RATE],
     "losses": "node",
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "ours": {},
     "regular dwell": {"dwell": "regular"},
+    "any layer": {"one_layer": False},
+    "varied rates": {"rates": list(OTHER_RATES)},
+    "varied rates, any layer": {"rates": list(OTHER_RATES), "one_layer": False},
     "suffix redrawn": {"suffix": "redrawn"},
     "suffix kept": {"suffix": "kept"},
-    "one layer": {"one_layer": True},
-    "one rate": {"rates": [0.025, 0.025]},
     "separable": {"losses": "separable"},
     "separable, suffix kept": {"losses": "separable", "suffix": "kept"},
 }
@@ -46,7 +48,7 @@ CHOICES = (
     Choice(
         "tree/dwell",
         "When do crossings come?",
-        "with the sequence's probability in every round, so that dwell times vary",
+        "with the same probability in every round, so that dwell times vary",
         ("at regular intervals",),
         ("tree/predictors",),
     ),
@@ -60,15 +62,15 @@ CHOICES = (
     Choice(
         "tree/layer",
         "At which layer does a crossing fall?",
-        "at any, drawn anew for each crossing",
-        ("at one layer for all crossings of a sequence, drawn for the sequence",),
+        "at one layer for all crossings of a sequence, drawn for the sequence",
+        ("at any, drawn anew for each crossing",),
         ("tree/predictors",),
     ),
     Choice(
         "tree/rate",
         "How often does a sequence cross?",
-        "at a rate of its own, between one round of 200 and one of 10",
-        ("at 0.025 in all sequences",),
+        "in one round of 40, the switch probability of the benchmark with degenerate faces",
+        ("at a rate of its own, between one round of 200 and one of 10",),
         ("tree/predictors",),
     ),
     Choice(
