@@ -10,7 +10,7 @@ import numpy as np
 
 from normalfan.paper.degenerate.settings import GAMMA, HORIZON, SELECTORS, SWITCH
 from normalfan.paper.experiment import Row, Verdict
-from normalfan.paper.judging import Estimate, correlation, estimate, judged, listed, numbers_of, spanned
+from normalfan.paper.judging import Estimate, correlation, estimate, judged, numbers_of, spanned
 
 if TYPE_CHECKING:
     import polars
@@ -170,21 +170,30 @@ def _random_mean(errors: dict[tuple[str, str], np.ndarray]) -> Row:
         variant: estimate(errors[variant, vertex] - errors[variant, point])
         for variant in dict.fromkeys(variant for variant, _ in errors)
     }
-    scores = [abs(number.mean) / number.error for number in found.values() if number.error > 0]
-    most = max(scores, default=0.0)
+    doubt = min(_probability(number, len(errors[variant, vertex])) for variant, number in found.items())
     return Row(
         "degenerate/random-mean",
         "Random selection draws a uniform point",
-        f"vertex less point: {listed(found, '.4f')}; the largest is {most:.1f} standard errors",
-        Verdict.HOLDS if most <= SCORE else Verdict.FALSE,
+        f"error of a random vertex less that of a random point: {spanned(found, '.4f')}; the largest difference in "
+        f"its standard errors would come by chance with probability {min(1.0, doubt * len(found)):.2g}",
+        Verdict.HOLDS if doubt * len(found) >= CHANCE else Verdict.FALSE,
         "a random vertex and a random interior point have the same mean occupancy, and losses are linear: "
         "the reading does not matter",
         numbers_of(found),
     )
 
 
-SCORE = 3.5
-"""A difference of so many standard errors, the largest of eight, is no accident."""
+CHANCE = 1e-3
+"""A difference less probable than this, among all designs, is no accident."""
+
+
+def _probability(difference: Estimate, seeds: int) -> float:
+    """Of a mean at least as far from 0, if the true one is 0 (Student)."""
+    from scipy.stats import t
+
+    if not difference.error > 0:
+        return 1.0 if abs(difference.mean) <= ROUNDING or seeds < 2 else 0.0
+    return float(2 * t.sf(abs(difference.mean) / difference.error, seeds - 1))
 
 
 def error_by_dimension(rows: polars.DataFrame) -> dict[str, tuple[np.ndarray, list[Estimate]]]:
@@ -215,10 +224,9 @@ def _dimension(moving: polars.DataFrame) -> list[Row]:
             layers, numbers = table[selector]
             means = [number.mean for number in numbers]
             growth[f"{variant}, {selector}"] = Estimate(correlation(_ranks(layers), _ranks(means)), math.nan)
-        lowest_blind = np.min([[n.mean for n in table[name][1]] for name in BLIND], axis=0)
         for sticky in STICKY:
-            means = np.array([number.mean for number in table[sticky][1]])
-            below[f"{variant}, {sticky}"] = float((means <= lowest_blind).mean())
+            fine = [_not_above(table, sticky, place) for place in range(len(table[sticky][0]))]
+            below[f"{variant}, {sticky}"] = float(np.mean(fine))
     grows = [number.mean >= MONOTONE for number in growth.values()]
     under = [share == 1.0 for share in below.values()]
     least = min(below, key=lambda name: below[name])
@@ -235,13 +243,25 @@ def _dimension(moving: polars.DataFrame) -> list[Row]:
         Row(
             "degenerate/sticky-below",
             "The sticky selector keeps the error below the blind ones at every dimension",
-            f"share of dimensions at which it does: ours {below['ours, occupancies']:.2f} (occupancies), "
+            f"share of dimensions at which it is not above: ours {below['ours, occupancies']:.2f} (occupancies), "
             f"{below['ours, strings']:.2f} (strings); least {below[least]:.2f} ({least})",
             Verdict.HOLDS if all(under) else Verdict.DEPENDS if any(under) else Verdict.FALSE,
-            "where whole faces switch nothing is left to remember" if not all(under) else "in every design",
+            f"above by more than two standard errors in: {', '.join(n for n in below if below[n] < 1.0)}"
+            if not all(under)
+            else "nowhere was it above by more than two standard errors",
             below,
         ),
     ]
+
+
+def _not_above(table: dict[str, tuple[np.ndarray, list[Estimate]]], sticky: str, place: int) -> bool:
+    """The sticky error is above no blind one, by more than two standard errors."""
+    own = table[sticky][1][place]
+    others = [table[name][1][place] for name in BLIND]
+    return all(
+        own.mean - other.mean <= 2 * math.hypot(_known(own.error), _known(other.error)) + ROUNDING
+        for other in others
+    )
 
 
 MONOTONE = 0.9

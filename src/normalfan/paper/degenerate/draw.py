@@ -58,8 +58,9 @@ def _stack(ours: polars.DataFrame, folder: Path) -> list[Path]:
     )  # fmt: skip
     for place, base, height in zip(places, price, error, strict=True):
         axes.annotate(
-            f"{height:.3f}", (place, base + height), (0, 6), textcoords="offset points", ha="center"
-        )
+            f"+{height:.3f}", (place, base + height), (0, 7), textcoords="offset points", ha="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+        )  # fmt: skip
     axes.set_xticks(places, [LABELS[selector] for selector in SELECTORS])
     axes.set_ylabel("regret a round")
     axes.set_title("One price, and what the choice of a point adds")
@@ -81,6 +82,7 @@ def _dimension(ours: polars.DataFrame, folder: Path) -> list[Path]:
             layers, means, marker=marker, markersize=4, color=COLOURS[tint], linewidth=1.2,
             label=LABELS[selector].replace("-\n", "").replace("\n", " "),
         )  # fmt: skip
+    axes.set_xticks(range(2, int(layers[-1]) + 1, 2))
     axes.set_xlabel("free layers n of the face that is held (dimension 2ⁿ − 1)")
     axes.set_ylabel("selection error a round")
     axes.set_title("The larger the face, the more there is to get wrong")
