@@ -19,7 +19,9 @@ STICKY = pl.col("selector").is_in(["occupancies", "strings"])
 def tiny() -> pl.DataFrame:
     out = []
     for cell in EXPERIMENT.cells(Scale(seeds=4, quick=True)):
-        small = {"rounds": 30, "horizon": 3, "longest": 2, "seeds": [0]} if cell["variant"] == "explicit" else {}
+        small = (
+            {"rounds": 30, "horizon": 3, "longest": 2, "seeds": [0]} if cell["variant"] == "explicit" else {}
+        )
         out.append(run_cell({**cell, **small}))
     return pl.concat(out)
 
@@ -86,7 +88,9 @@ def test_doctored_data_flips_the_verdict(row: str, change: pl.Expr, verdict: Ver
 
 def test_figures(tmp_path: Path) -> None:
     names = {path.name for path in EXPERIMENT.draw(tiny(), tmp_path)}
-    assert names == {f"degenerate-{name}.{kind}" for name in ("stack", "dimension") for kind in ("pdf", "png")}
+    assert names == {
+        f"degenerate-{name}.{kind}" for name in ("stack", "dimension") for kind in ("pdf", "png")
+    }
 
 
 def test_every_choice_points_at_a_row() -> None:

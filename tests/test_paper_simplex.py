@@ -68,7 +68,7 @@ def test_verdicts_of_the_tiny_run() -> None:
         ("simplex/tracker-price", (-pl.col("price")).alias("price"), Verdict.FALSE),
         ("simplex/within-cone-price", (pl.col("price") + 1).alias("price"), Verdict.FALSE),
         ("simplex/within-cone-variation", pl.lit(1.0).alias("rounds"), Verdict.FALSE),
-        ("simplex/tracker-variation", (-pl.col("tracker") ** 2).alias("tracker"), Verdict.FALSE),
+        ("simplex/tracker-variation", (-(pl.col("tracker") ** 2)).alias("tracker"), Verdict.FALSE),
     ],
 )
 def test_doctored_data_flips_the_verdict(row: str, change: pl.Expr, verdict: Verdict) -> None:
@@ -105,7 +105,9 @@ def test_the_best_step_size_is_chosen_by_the_mean_over_its_group() -> None:
             "hedge 1": [2.0, 2.0, 2.0, 2.0],
         }
     )
-    frame = frame.with_columns(pl.col(f"hedge {e}").alias(f"{a} {e}") for a in ("optimistic", "euclidean") for e in ("0.1", "1"))
+    frame = frame.with_columns(
+        pl.col(f"hedge {e}").alias(f"{a} {e}") for a in ("optimistic", "euclidean") for e in ("0.1", "1")
+    )
     assert best_regrets(frame, ["arms"])["hedge"].tolist() == [2.0, 2.0, 1.0, 1.0]
     assert best_regrets(frame, [])["hedge"].tolist() == [1.0, 5.0, 1.0, 1.0]
 

@@ -53,7 +53,9 @@ def test_a_drift_within_a_cone_is_free(drift: simplex.Drift, rng: np.random.Gene
 
 def test_strides_of_the_drifts(rng: np.random.Generator) -> None:
     moved = {
-        drift: np.diff(rows_of(simplex.within_cone(4000, 9, GAMMA, drift=drift, stride=0.01, rng=rng)), axis=0)
+        drift: np.diff(
+            rows_of(simplex.within_cone(4000, 9, GAMMA, drift=drift, stride=0.01, rng=rng)), axis=0
+        )
         for drift in ("walk", "step", "offset")
     }
     # Away from the mirrors a step keeps its length; they shorten few of these short ones.
@@ -125,7 +127,10 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
         "between is 'x'",
     ),
     "steps": (lambda: simulate_optimistic_hedge(nf.MDP([[0], [1]], 0, 2), [], [1.0]), "2 states"),
-    "eta": (lambda: simulate_euclidean_mirror_descent(bandit(2), np.zeros((1, 1, 1, 2)), [0.0]), "etas[0] is 0"),
+    "eta": (
+        lambda: simulate_euclidean_mirror_descent(bandit(2), np.zeros((1, 1, 1, 2)), [0.0]),
+        "etas[0] is 0",
+    ),
     "no run": (lambda: simulate_optimistic_hedge(bandit(2), np.zeros((1, 1, 1, 2)), []), "no run"),
 }
 

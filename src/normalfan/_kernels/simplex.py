@@ -127,7 +127,5 @@ def simulate_euclidean_mirror_descent(losses: np.ndarray, etas: np.ndarray) -> n
     paid = np.empty(rounds * len(padded))
     plays = aligned_zeros(arms * len(padded))
     plays[:] = 1.0 / arms
-    euclidean_kernel(
-        frozen(losses, np.float64), arms, padded, plays, aligned_zeros(arms * LANES), paid
-    )
+    euclidean_kernel(frozen(losses, np.float64), arms, padded, plays, aligned_zeros(arms * LANES), paid)
     return paid.reshape(rounds, -1)[:, : len(etas)].T

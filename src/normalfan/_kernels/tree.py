@@ -1,8 +1,9 @@
 """Mirror descent on a binary tree of which only the optimal paths are stored.
 
 In round t a step along the path b_t is free and every other step costs γ. At a node off the path both actions
-cost the same and lead to the same, so no learner driven by Q ever prefers one: such nodes stay uniform and are
-worth γ times the steps left. On the path, with r steps left counting this one and V' the value of the next node,
+cost the same and lead to the same, so no learner driven by Q ever prefers one: such nodes stay uniform and
+are worth γ times the steps left. On the path, with r steps left counting this one and V' the value of the
+next node,
 
     gap = Q(wrong) − Q(right) = γ r − V',       V = V' + P(wrong) · gap,
 
@@ -74,8 +75,8 @@ def simulate_tree(paths: np.ndarray, gamma: float, etas: np.ndarray) -> np.ndarr
     paid = np.empty(rounds * len(padded))
     most = _most_nodes(paths)
     tree_kernel(
-        frozen(paths, np.uint8), float(gamma), padded, np.zeros(2 * most, np.int32), np.zeros(steps, np.int32),
-        aligned_zeros(most * len(padded)), paid,
+        frozen(paths, np.uint8), float(gamma), padded,
+        np.zeros(2 * most, np.int32), np.zeros(steps, np.int32), aligned_zeros(most * len(padded)), paid,
     )  # fmt: skip
     return paid.reshape(rounds, -1)[:, : len(etas)].T
 

@@ -1,19 +1,19 @@
 """Degenerate faces on a layered tree: all paths that share a prefix are optimal.
 
-A round t is a string b_t of H bits and a length k_t: only the first k_t steps count, and F_t holds the 2^(H−k_t)
-paths that begin like b_t. From round to round the prefixes grow coarser or finer (k moves) and come to conflict
-(b moves). What a path x pays, with c the length of its common prefix with b_t and c < k_t:
+A round t is a string b_t of H bits and a length k_t: only the first k_t steps count, and F_t holds the
+2^(H−k_t) paths that begin like b_t. From round to round the prefixes grow coarser or finer (k moves) and come
+to conflict (b moves). What a path x pays, with c the length of its common prefix with b_t and c < k_t:
 
-    to the prefix   γ (k_t − c): whoever has left the prefix pays on every step that it has left; the rest is free
+    to the prefix   γ (k_t − c): whoever has left the prefix pays on each step it has left; the rest is free
     to the end      γ (H − c): the same, on every step that the tree has left, as on the layered tree
     separable       γ times the number of wrong bits among the first k_t
 
 In all of them a path on the prefix pays nothing. Take the face F of round t−1, of length k, against round t:
 
-    conflict    b_{t−1} and b_t differ on a layer that both prefixes cover: every point of F leaves the prefix there.
-                With the first two losses all pay the price and nothing more
-    refinement  no conflict and k_t > k: some points of F are still optimal, the price is 0, and what a selector
-                gets wrong on the layers k+1..k_t is selection error
+    conflict    b_{t−1} and b_t differ on a layer that both prefixes cover: every point of F leaves the prefix
+                there. With the first two losses all pay the price and nothing more
+    refinement  no conflict and k_t > k: some points of F are still optimal, the price is 0, and what a
+                selector gets wrong on the layers k+1..k_t is selection error
     otherwise   F lies in F_t, and nobody pays
 
     >>> faces = PrefixFaces(1.0, np.array([[0, 0, 0], [0, 1, 0], [1, 1, 0]]), np.array([1, 3, 2]))
@@ -49,19 +49,21 @@ class PrefixFaces:
         lengths = np.asarray(self.lengths)
         if lengths.shape != (rounds,) or not ((lengths >= 1) & (lengths <= horizon)).all():
             raise InputError(
-                f"lengths has shape {list(lengths.shape)} and a least entry of {lengths.min(initial=horizon)}, but "
-                f"must be [{rounds}] with entries 1 to {horizon}: give the length of each round's prefix."
+                f"lengths has shape {list(lengths.shape)} and a least entry of "
+                f"{lengths.min(initial=horizon)}, but must be [{rounds}] with entries "
+                f"1 to {horizon}: give the length of each round's prefix."
             )
         if self.charge not in ("to the end", "to the prefix", "separable"):
             raise InputError(
-                f'charge is {self.charge!r}, but must be "to the prefix", "to the end" or "separable": choose one.'
+                f"charge is {self.charge!r}, but must be 'to the prefix', 'to the end' or 'separable': "
+                f"choose one."
             )
         object.__setattr__(self, "strings", read_only(np.array(self.strings, dtype=np.int64)))
         object.__setattr__(self, "lengths", read_only(lengths.astype(np.int64)))
 
     @property
     def horizon(self) -> int:
-        return self.strings.shape[1]
+        return int(self.strings.shape[1])
 
     def costs(self, wrong: BoolArray) -> FloatArray:
         """[T]: what paths [T, H] pay that are wrong where `wrong` says so, one path a round."""

@@ -1,17 +1,18 @@
 """The layered tree, stored lazily: a million leaves at H numbers a round.
 
-A binary tree of H layers; a policy that matters is a root-to-leaf path, and in round t one path b_t is optimal.
-A step along it is free, any other step costs γ, so a path pays γ · (H − its common prefix with b_t). All that a
-round holds is therefore the string b_t, and everything the package computes on the explicit tree
-(`constructions.layered_tree`, 2^(H−1) states) has a short form in two neighbouring strings that part at layer h:
+A binary tree of H layers; a policy that matters is a root-to-leaf path, and in round t one path b_t is
+optimal. A step along it is free, any other step costs γ, so a path pays γ · (H − its common prefix with b_t).
+All that a round holds is therefore the string b_t, and everything the package computes on the explicit tree
+(`constructions.layered_tree`, 2^(H−1) states) has a short form in two neighbouring strings that part at
+layer h:
 
     price             γ (H − h + 1): the old path errs on every layer from h on
     variation         2γ (H−h+1) in L1, γ √(2(H−h+1)) in L2, γ in L∞: H−h+1 entries go up, as many go down
     causal length     H − h + 1
-    raw length        the number of layers on which the strings differ: H − h + 1 if the whole suffix turns, else less
+    raw length        the layers on which the strings differ: H − h + 1 if the whole suffix turns, else fewer
 
-So price, causal length and L1 variation are one number up to a factor, and the raw length is the same number if
-a crossing turns its whole suffix.
+So price, causal length and L1 variation are one number up to a factor, and the raw length is the same number
+if a crossing turns its whole suffix.
 
     >>> tree = LazyTree(0.5, np.array([[0, 0, 0], [0, 1, 1], [0, 1, 0]]))
     >>> tree.prices, tree.raw_lengths
@@ -46,8 +47,8 @@ class LazyTree:
         strings = read_numbers("paths", self.paths)
         if strings.ndim != 2 or 0 in strings.shape:
             raise InputError(
-                f"paths has shape {list(strings.shape)}, but must be [T, H] with a round and a layer at least: "
-                f"give one action string a round."
+                f"paths has shape {list(strings.shape)}, but must be [T, H] with a round and a layer at "
+                f"least: give one action string a round."
             )
         odd = (strings != 0) & (strings != 1)
         if odd.any():
@@ -63,7 +64,7 @@ class LazyTree:
 
     @property
     def horizon(self) -> int:
-        return self.paths.shape[1]
+        return int(self.paths.shape[1])
 
     @cached_property
     def causal_lengths(self) -> IntArray:

@@ -53,9 +53,21 @@ def estimate(values: Iterable[float]) -> Estimate:
     return Estimate(float(numbers.mean()), float(error))
 
 
-def over_seeds(frame: polars.DataFrame, number: Callable[[polars.DataFrame], float]) -> Estimate:
-    """A number of each seed's rows, averaged."""
-    return estimate(number(rows) for _, rows in sorted(frame.group_by("seed")))
+def over_seeds(frame: polars.DataFrame, number: Callable[..., Any], *columns: str) -> Estimate:
+    """A number of some columns (arrays), computed from each seed's rows and averaged."""
+    seeds = frame["seed"].to_numpy()
+    arrays = [frame[column].to_numpy() for column in columns]
+    return estimate(float(number(*(a[seeds == seed] for a in arrays))) for seed in np.unique(seeds))
+
+
+def largest(numbers: polars.Series) -> float:
+    """The largest absolute value."""
+    return float(np.abs(numbers.to_numpy()).max())
+
+
+def rate(total: Any, count: Any) -> float:
+    """Σ total / Σ count."""
+    return float(np.sum(total) / np.sum(count))
 
 
 def correlation(x: Any, y: Any) -> float:

@@ -4,10 +4,10 @@ On the face of length k from the round before, a tracker's first k actions are g
 the rest. The selectors are those of `normalfan.learners`, in the short form that prefixes allow:
 
     oracle           the coming string on the free layers
-    occupancies      `StickyEuclidean`, the nearest point of the face to the last play in the distance of
-                     occupancies: the play follows the last prefix as far as that agrees with the face, and where
-                     the face conflicts with it nothing below is near to anything remembered: it is uniform
-    strings          the nearest action string, bit by bit: each free bit as it last was in a face (0 at first)
+    occupancies      `StickyEuclidean`, the point of the face with the occupancy nearest to the last play's:
+                     it follows the last prefix as far as that agrees with the face, and is uniform below;
+                     where the face conflicts with it nothing is near to anything remembered
+    strings          the nearest action string: each free bit as it last was in a face (0 at first)
     lexicographic    0 on the free layers
     random vertex    a fair coin on each free layer
     random point     a uniform probability at each free node
@@ -18,9 +18,9 @@ In round 0 there is no face and every tracker plays the uniform policy; that rou
     >>> simulate_prefix_tracker(faces, "lexicographic").regret
     array([0., 2., 0.])
 
-The regret is what the play pays. The selection error is counted on its own, on the free layers alone: it is what
-the play gets wrong there, and nothing on a round of conflict, when node losses have charged all that is left.
-Price plus selection error is the regret.
+The regret is what the play pays. The selection error is counted on its own, on the free layers alone: it is
+what the play gets wrong there, and nothing on a round of conflict, when node losses have charged all that is
+left. Price plus selection error is the regret.
 """
 
 from __future__ import annotations

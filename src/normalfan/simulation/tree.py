@@ -1,8 +1,8 @@
 """Mirror descent on a lazy tree, many step sizes at once.
 
-The learner is `MirrorDescent` on the explicit tree (constant step size, no floor). It is driven by Q^π, and off
-the optimal path both actions have the same Q: only nodes that were ever on an optimal path leave the uniform
-policy, and a round costs H visits whatever the number of leaves.
+The learner is `MirrorDescent` on the explicit tree (constant step size, no floor). It is driven by Q^π, and
+off the optimal path both actions have the same Q: only nodes that were ever on an optimal path leave the
+uniform policy, and a round costs H visits whatever the number of leaves.
 
     >>> tree = LazyTree(0.5, np.array([[0, 0], [0, 0], [1, 0]]))
     >>> simulate_tree_mirror_descent(tree, etas=[1.0]).round(3)

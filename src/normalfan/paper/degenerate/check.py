@@ -10,7 +10,7 @@ import numpy as np
 
 from normalfan.paper.degenerate.settings import GAMMA, HORIZON, SELECTORS, SWITCH
 from normalfan.paper.experiment import Row, Verdict
-from normalfan.paper.judging import Estimate, correlation, estimate, judged, numbers_of, spanned
+from normalfan.paper.judging import Estimate, correlation, estimate, judged, largest, numbers_of, spanned
 
 if TYPE_CHECKING:
     import polars
@@ -51,17 +51,14 @@ def error_per_round(frame: polars.DataFrame) -> dict[tuple[str, str], np.ndarray
         .agg(pl.col("selection", "rounds").sum())
         .sort("seed")
     )
+    parts = summed.partition_by("variant", "selector", as_dict=True)
     return {
-        (variant, selector): (rows["selection"] / rows["rounds"]).to_numpy()
-        for (variant, selector), rows in sorted(
-            summed.group_by("variant", "selector"), key=lambda item: _place(frame, *item[0])
-        )
+        (variant, selector): (
+            parts[variant, selector]["selection"] / parts[variant, selector]["rounds"]
+        ).to_numpy()
+        for variant in frame["variant"].unique(maintain_order=True)
+        for selector in SELECTORS
     }
-
-
-def _place(frame: polars.DataFrame, variant: object, selector: object) -> tuple[int, int]:
-    """Variants in the order in which they were run, selectors in that of the settings."""
-    return frame["variant"].unique(maintain_order=True).to_list().index(variant), SELECTORS.index(str(selector))
 
 
 def _identical_price(frame: polars.DataFrame) -> Row:
@@ -72,23 +69,23 @@ def _identical_price(frame: polars.DataFrame) -> Row:
         implied=pl.col("implied_price").max() - pl.col("implied_price").min(),
         priced=pl.col("price").max() - pl.col("price").min(),
     )
-    largest = float(max(spread["implied"].max(), spread["priced"].max()))  # type: ignore[type-var, arg-type]
-    gap = float(frame["largest_gap"].max())  # type: ignore[arg-type]
+    differ = max(largest(spread["implied"]), largest(spread["priced"]))
+    gap = largest(frame["largest_gap"])
     return Row(
         "degenerate/identical-price",
         "All selectors pay the identical price, and the regret above it is selection error",
         f"largest difference of regret − selection error between selectors over {len(spread)} sequences "
-        f"{largest:.1e}; largest |regret − price − selection error| of a round {gap:.1e}",
-        Verdict.HOLDS if max(largest, gap) <= ROUNDING else Verdict.FALSE,
+        f"{differ:.1e}; largest |regret − price − selection error| of a round {gap:.1e}",
+        Verdict.HOLDS if max(differ, gap) <= ROUNDING else Verdict.FALSE,
         "the price is a property of two losses, and every selector plays on the same face",
-        {"largest difference": largest, "largest gap of a round": gap},
+        {"largest difference": differ, "largest gap of a round": gap},
     )
 
 
 def _oracle(frame: polars.DataFrame) -> Row:
     import polars as pl
 
-    error = float(frame.filter(pl.col("selector") == "oracle")["selection"].abs().max())  # type: ignore[arg-type]
+    error = largest(frame.filter(pl.col("selector") == "oracle")["selection"])
     return Row(
         "degenerate/oracle",
         "The oracle adds no selection error",
@@ -111,7 +108,8 @@ def _level(name: str, errors: dict[tuple[str, str], np.ndarray], selectors: Sequ
         f"The {name} selector adds {PAPER[name]:.3f} a round",
         spanned(found, ".4f", first=len(selectors)),
         judged(found, PAPER[name], THREE_DIGITS),
-        f"the level is set by how often prefixes grow finer and by what a wrong step costs; nearest is {nearest}",
+        "the level is set by how often prefixes grow finer and by what a wrong step costs; "
+        f"nearest is {nearest}",
         numbers_of(found),
     )
 
@@ -132,8 +130,8 @@ def _switch(errors: dict[tuple[str, str], np.ndarray]) -> Row:
         f"if the face moves on switch rounds only, at most {SWITCH:g}·H·γ = {most:.3g} a round; "
         f"run so: {spanned(found, '.4f')}",
         verdict,
-        "a held face has no selection error, so something must move on other rounds too: here the bits flip one "
-        "by one and the length of the prefix is redrawn besides",
+        "a held face has no selection error, so something must move on other rounds too: here the bits flip "
+        "one by one and the length of the prefix is redrawn besides",
         {"bound": most, **numbers_of(found)},
     )
 
@@ -155,7 +153,9 @@ def _order(errors: dict[tuple[str, str], np.ndarray]) -> Row:
         "The sticky selector stays below the lexicographic and random ones, the oracle below all",
         f"best blind error − sticky error: {spanned(gaps, '.4f', first=2)}",
         verdict,
-        f"no gap beyond two standard errors in: {', '.join(broken)}" if broken else "in every design that was run",
+        f"no gap beyond two standard errors in: {', '.join(broken)}"
+        if broken
+        else "in every design that was run",
         numbers_of(gaps),
     )
 
@@ -174,8 +174,8 @@ def _random_mean(errors: dict[tuple[str, str], np.ndarray]) -> Row:
     return Row(
         "degenerate/random-mean",
         "Random selection draws a uniform point",
-        f"error of a random vertex less that of a random point: {spanned(found, '.4f')}; the largest difference in "
-        f"its standard errors would come by chance with probability {min(1.0, doubt * len(found)):.2g}",
+        f"error of a random vertex less that of a random point: {spanned(found, '.4f')}; the largest "
+        f"of these in its standard errors comes by chance with probability {min(1.0, doubt * len(found)):.2g}",
         Verdict.HOLDS if doubt * len(found) >= CHANCE else Verdict.FALSE,
         "a random vertex and a random interior point have the same mean occupancy, and losses are linear: "
         "the reading does not matter",
@@ -198,17 +198,13 @@ def _probability(difference: Estimate, seeds: int) -> float:
 
 def error_by_dimension(rows: polars.DataFrame) -> dict[str, tuple[np.ndarray, list[Estimate]]]:
     """For each selector the numbers of free layers, and the error a round on such faces."""
-    import polars as pl
-
+    parts = rows.partition_by("selector", as_dict=True)
     out = {}
     for selector in SELECTORS:
-        part = rows.filter(pl.col("selector") == selector)
-        layers = np.sort(part["free_layers"].unique().to_numpy())
-        numbers = [
-            estimate((here["selection"] / here["rounds"]).to_list())
-            for here in (part.filter(pl.col("free_layers") == count) for count in layers)
-        ]
-        out[selector] = (layers, numbers)
+        part = parts[selector,]
+        free, error = part["free_layers"].to_numpy(), (part["selection"] / part["rounds"]).to_numpy()
+        layers = np.unique(free)
+        out[selector] = (layers, [estimate(error[free == count].tolist()) for count in layers])
     return out
 
 
@@ -236,15 +232,15 @@ def _dimension(moving: polars.DataFrame) -> list[Row]:
             "The selection error grows with the dimension of the free face",
             f"rank correlation of error and free layers: {spanned(growth, first=2)}",
             Verdict.HOLDS if all(grows) else Verdict.DEPENDS if any(grows) else Verdict.FALSE,
-            f"{sum(grows)} of {len(grows)} designs and selectors reach {MONOTONE:g}; the dimension of a face with "
-            f"n free layers is 2^n − 1",
+            f"{sum(grows)} of {len(grows)} designs and selectors reach {MONOTONE:g}; the dimension of a face "
+            f"with n free layers is 2^n − 1",
             numbers_of(growth),
         ),
         Row(
             "degenerate/sticky-below",
             "The sticky selector keeps the error below the blind ones at every dimension",
-            f"share of dimensions at which it is not above: ours {below['ours, occupancies']:.2f} (occupancies), "
-            f"{below['ours, strings']:.2f} (strings); least {below[least]:.2f} ({least})",
+            f"share of dimensions at which it is not above: ours {below['ours, occupancies']:.2f} "
+            f"(occupancies), {below['ours, strings']:.2f} (strings); least {below[least]:.2f} ({least})",
             Verdict.HOLDS if all(under) else Verdict.DEPENDS if any(under) else Verdict.FALSE,
             f"above by more than two standard errors in: {', '.join(n for n in below if below[n] < 1.0)}"
             if not all(under)

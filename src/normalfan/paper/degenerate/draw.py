@@ -10,7 +10,7 @@ import numpy as np
 
 from normalfan.paper.degenerate.check import error_by_dimension
 from normalfan.paper.degenerate.settings import SELECTORS
-from normalfan.paper.judging import over_seeds
+from normalfan.paper.judging import over_seeds, rate
 from normalfan.paper.style import COLOURS, MARKERS, new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def _stack(ours: polars.DataFrame, folder: Path) -> list[Path]:
         [
             over_seeds(
                 ours.filter(pl.col("selector") == selector),
-                lambda rows, c=column: float(rows[c].sum() / rows["rounds"].sum()),  # type: ignore[misc]
+                rate,
+                column,
+                "rounds",
             )
             for selector in SELECTORS
         ]

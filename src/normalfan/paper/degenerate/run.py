@@ -1,4 +1,4 @@
-"""One cell of the experiment on degenerate faces: sequences of prefixes, played by trackers with each selector."""
+"""One cell of the experiment on degenerate faces: sequences of prefixes, and a tracker with each selector."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "whole faces switch, to the end": {"motion": "faces", "charge": "to the end"},
 }
 EXPLICIT: dict[str, Any] = {"horizon": 6, "longest": 4, "rounds": 300}
-"""The size at which the learners of the package play on the tree with all its states, priced by the engine."""
+"""The size at which the learners of the package play on the tree with all its states, engine-priced."""
 
 CHOICES = (
     Choice(

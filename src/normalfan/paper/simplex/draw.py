@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from normalfan.paper.judging import over_seeds
+from normalfan.paper.judging import largest, over_seeds
 from normalfan.paper.simplex.settings import REGIMES
 from normalfan.paper.style import COLOURS, MARKERS, new_figure, save_figure
 
@@ -32,10 +32,7 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
     figure, (left, right) = new_figure(1, 2, height=3.1, width_ratios=(1.25, 1))
     bars = (("variation_linf", "variation (L∞)", "sky", "//"), ("price", "price Γ", "red", ""))
     for k, (column, label, colour, hatch) in enumerate(bars):
-        means = [
-            over_seeds(ours.filter(pl.col("regime") == regime), lambda rows, c=column: float(rows[c].mean()))  # type: ignore[misc, arg-type]
-            for regime in REGIMES
-        ]
+        means = [over_seeds(ours.filter(pl.col("regime") == regime), np.mean, column) for regime in REGIMES]
         places = np.arange(len(REGIMES)) + 0.38 * (k - 0.5)
         left.bar(
             places, [mean.mean for mean in means], 0.36, yerr=[np.nan_to_num(mean.error) for mean in means],
@@ -63,7 +60,7 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
             points["price"], points["tracker"], marker, color=COLOURS[tint], markersize=5, alpha=0.7,
             markeredgecolor="black", markeredgewidth=0.3, label=LABELS[regime].replace("\n", " "),
         )  # fmt: skip
-    end = float(frame["price"].max()) * 1.05  # type: ignore[arg-type]
+    end = 1.05 * largest(frame["price"])
     right.plot([0, end], [0, end], color=COLOURS["black"], linewidth=0.8, zorder=1, label="regret = Γ")
     right.set_xlabel("price Γ, sum over the rounds")
     right.set_ylabel("regret of the tracker")

@@ -1,7 +1,7 @@
 """One cell of the simplex experiment: every trial of its regimes, priced and played.
 
 The price comes from the engine (`price_stream`). The previous-face tracker plays the best arm of the round
-before and is paid for by reading the losses, so that its regret and the price are computed by different means.
+before and pays what it reads off the losses: its regret and the price are computed by different means.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def run_cell(settings: Settings) -> polars.DataFrame:
             rng = np.random.default_rng(child)
             rate = float(rng.random() if settings["rate"] == MIXED else settings["rate"])
             instance = build(regime, settings, rate, rng)
-            known = {name: settings[name] for name in ("variant", "seed", "arms", "rounds", "drift", "between")}
+            known = {
+                name: settings[name] for name in ("variant", "seed", "arms", "rounds", "drift", "between")
+            }
             known |= {"regime": regime, "trial": trial, "rate": rate}
             rows.append(known | measure(instance, settings["etas"]))
     frame = polars.DataFrame(rows)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalfan.paper.experiment import Row, Verdict
-from normalfan.paper.judging import Estimate, listed, numbers_of, over_seeds, r_squared, spanned
+from normalfan.paper.judging import (
+    Estimate,
+    estimate,
+    largest,
+    listed,
+    numbers_of,
+    over_seeds,
+    r_squared,
+    spanned,
+)
 
 if TYPE_CHECKING:
     import polars
@@ -50,10 +59,7 @@ def deviations(identity: polars.DataFrame) -> dict[str, float]:
     """The largest |Γ/γ − (H − h + 1)| over horizons and layers, by how the price was computed."""
     expected = identity["horizon"] - identity["layer"] + 1
     names = {"multiplied": "closed form", "summed": "lazy backup", "engine": "engine on the explicit tree"}
-    return {
-        label: float((identity[column] - expected).abs().max())  # type: ignore[arg-type]
-        for column, label in names.items()
-    }
+    return {label: largest((identity[column] - expected).drop_nulls()) for column, label in names.items()}
 
 
 def _identity(identity: polars.DataFrame) -> list[Row]:
@@ -114,7 +120,8 @@ def _every_layer(identity: polars.DataFrame) -> Row:
         f"chain with separable losses, Γ/γ: one bit flipped {bit.min():.3g} to {bit.max():.3g} at any layer; "
         f"whole suffix flipped {suffix.min():.3g} to {suffix.max():.3g}",
         verdict,
-        "the old path must err on every layer from h to H: flip one bit of a separable chain and the price is γ",
+        "the old path must err on every layer from h to H: "
+        "flip one bit of a separable chain and the price is γ",
         {"one bit, most": float(bit.max()), "whole suffix, most": float(suffix.max())},
     )
 
@@ -133,15 +140,15 @@ def best_regret(rows: polars.DataFrame) -> np.ndarray:
 
 def explained(rows: polars.DataFrame, column: str, regret: str = "best") -> tuple[Estimate, Estimate]:
     """R² of one predictor, over all horizons pooled and within each on average."""
-    import polars as pl
-
-    pooled = over_seeds(rows, lambda part: r_squared(part[column], part[regret]))
-
-    def within(part: polars.DataFrame) -> float:
-        groups = [part.filter(pl.col("horizon") == horizon) for horizon in part["horizon"].unique()]
-        return float(np.mean([r_squared(group[column], group[regret]) for group in groups]))
-
-    return pooled, over_seeds(rows, within)
+    x, y = rows[column].to_numpy(), rows[regret].to_numpy()
+    seeds, horizons = rows["seed"].to_numpy(), rows["horizon"].to_numpy()
+    pooled, within = [], []
+    for seed in np.unique(seeds):
+        here = seeds == seed
+        groups = [here & (horizons == horizon) for horizon in np.unique(horizons)]
+        pooled.append(r_squared(x[here], y[here]))
+        within.append(float(np.mean([r_squared(x[group], y[group]) for group in groups])))
+    return estimate(pooled), estimate(within)
 
 
 def with_best(sequences: polars.DataFrame) -> dict[str, polars.DataFrame]:
@@ -177,7 +184,7 @@ def _predictors(sequences: polars.DataFrame) -> Row:
         "Variation, raw and causal path length and price all explain nearly all of mirror descent's regret",
         f"R² pooled: {spanned(pooled, first=4)}; within H: {spanned(within, first=4)}",
         verdict,
-        f"mirror descent without a floor remembers every dwell, so that its regret hangs on when crossings come: "
+        "mirror descent without a floor remembers every dwell, so its regret hangs on when crossings come: "
         f"with Γ as predictor R² within H is {steady:.2f} at regular and {varied:.2f} at random intervals",
         numbers_of(everything | single),
     )
@@ -191,18 +198,18 @@ def _together(sequences: polars.DataFrame) -> Row:
         rows = sequences.filter(pl.col("variant") == variant)
         for one, other in combinations(("price", "causal", "raw", "variation_l1"), 2):
             pair = f"{variant}, {PREDICTORS[one]} and {PREDICTORS[other]}"
-            found[pair] = over_seeds(rows, lambda part, a=one, b=other: r_squared(part[a], part[b]))  # type: ignore[misc]
+            found[pair] = over_seeds(rows, r_squared, one, other)
     alike = {name: number.mean >= TOGETHER for name, number in found.items()}
     ours = [held for name, held in alike.items() if name.startswith("ours")]
     least = min(found, key=lambda name: found[name].mean)
+    own = min(number.mean for name, number in found.items() if name.startswith("ours"))
     verdict = Verdict.HOLDS if all(alike.values()) else Verdict.ASSUMES if all(ours) else Verdict.FALSE
     return Row(
         "tree/together",
         "In this family the predictors move together",
-        f"least R² between two of them: ours {min(n.mean for k, n in found.items() if k.startswith('ours')):.4f}; "
-        f"least of all {listed({least: found[least]})}",
+        f"least R² between two of them: ours {own:.4f}; least of all {listed({least: found[least]})}",
         verdict,
-        "if a crossing turns its whole suffix, price, causal length, raw length and L1 variation are one number "
-        "up to a factor; if it does not, the raw length is another",
+        "if a crossing turns its whole suffix, price, causal length, raw length and L1 variation are one "
+        "number up to a factor; if it does not, the raw length is another",
         numbers_of(found),
     )

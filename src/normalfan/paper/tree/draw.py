@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from normalfan.paper.judging import largest
 from normalfan.paper.style import COLOURS, MARKERS, new_figure, save_figure
 from normalfan.paper.tree.check import PREDICTORS, deviations, explained, with_best
 
@@ -26,14 +27,14 @@ def _identity(frame: polars.DataFrame, folder: Path) -> list[Path]:
 
     identity = frame.filter(pl.col("variant") == "identity")
     figure, axes = new_figure(height=3.4)
-    longest = int(identity["horizon"].max())  # type: ignore[arg-type]
+    longest = int(largest(identity["horizon"]))
     axes.plot([0, longest + 1], [0, longest + 1], color=COLOURS["black"], linewidth=0.8, label="identity")
     # Longest first and largest: the shorter horizons stay visible inside.
     for k, horizon in enumerate(sorted(set(identity["horizon"]), reverse=True)):
         rows = identity.filter(pl.col("horizon") == horizon)
         axes.plot(
-            horizon - rows["layer"] + 1, rows["summed"], MARKERS[k], color=COLOURS[TINTS[k]], label=f"H = {horizon}",
-            markersize=9 - 2 * k, markeredgecolor="black", markeredgewidth=0.4,
+            horizon - rows["layer"] + 1, rows["summed"], MARKERS[k], color=COLOURS[TINTS[k]],
+            label=f"H = {horizon}", markersize=9 - 2 * k, markeredgecolor="black", markeredgewidth=0.4,
         )  # fmt: skip
     bit = identity.filter(pl.col("horizon") == longest)
     axes.plot(

@@ -1,7 +1,7 @@
 """One cell of the layered-tree experiment: sequences of optimal paths, their yardsticks, and mirror descent.
 
 The cell "identity" forces one crossing at every layer of every horizon and prices it in four ways: the lazy
-tree's product and its backup, the engine on the explicit tree, and the engine on a chain with separable losses.
+tree's product and its backup, the engine on the explicit tree, and the engine on a separable chain.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def run_cell(settings: Settings) -> polars.DataFrame:
     whole = dict.fromkeys(("seed", "horizon", "sequence", "crossings", "raw", "causal", "layer"), pl.Int64)
     sums = ("rate", "price", *(f"variation_{norm}" for norm in NORMS))
     ratios = ("multiplied", "summed", "engine", "separable_bit", "separable_suffix")
-    schema = {"variant": pl.String} | whole | dict.fromkeys((*sums, *ratios), pl.Float64)
+    schema: dict[str, Any] = {"variant": pl.String} | whole | dict.fromkeys((*sums, *ratios), pl.Float64)
     schema |= {f"regret {eta:g}": pl.Float32 for eta in ETAS}
     rows = _identity(settings) if settings["variant"] == "identity" else _sequences(settings)
-    return pl.DataFrame(list(rows), schema=schema)  # type: ignore[arg-type]
+    return pl.DataFrame(list(rows), schema=schema)
 
 
 def _sequences(settings: Settings) -> Iterator[dict[str, Any]]:
