@@ -17,9 +17,9 @@ How a loss wanders within a cone (`drift`), with s its `stride`:
 
     >>> mdp, losses = crossings(3, 4, 0.25, rate=1.0, rng=np.random.default_rng(0))
     >>> losses[:, 0, 0].round(2)
-    array([[0.  , 0.86, 0.8 , 0.66],
-           [0.9 , 0.94, 0.  , 0.52],
-           [0.73, 0.  , 0.75, 0.91]])
+    array([[0.  , 0.7 , 0.8 , 0.66],
+           [0.95, 0.  , 0.25, 0.89],
+           [0.28, 0.8 , 0.  , 0.9 ]])
 """
 
 from __future__ import annotations

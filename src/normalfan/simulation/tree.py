@@ -6,7 +6,7 @@ uniform policy, and a round costs H visits whatever the number of leaves.
 
     >>> tree = LazyTree(0.5, np.array([[0, 0], [0, 0], [1, 0]]))
     >>> simulate_tree_mirror_descent(tree, etas=[1.0]).round(3)
-    array([[0.75 , 0.551, 0.872]])
+    array([[0.625, 0.449, 0.87 ]])
 """
 
 from __future__ import annotations

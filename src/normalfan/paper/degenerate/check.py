@@ -175,7 +175,7 @@ def _random_mean(errors: dict[tuple[str, str], np.ndarray]) -> Row:
         "degenerate/random-mean",
         "Random selection draws a uniform point",
         f"error of a random vertex less that of a random point: {spanned(found, '.4f')}; the largest "
-        f"of these in its standard errors comes by chance with probability {min(1.0, doubt * len(found)):.2g}",
+        f"in its standard errors comes by chance with probability {min(1.0, doubt * len(found)):.2g}",
         Verdict.HOLDS if doubt * len(found) >= CHANCE else Verdict.FALSE,
         "a random vertex and a random interior point have the same mean occupancy, and losses are linear: "
         "the reading does not matter",
