@@ -64,6 +64,6 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
     right.plot([0, end], [0, end], color=COLOURS["black"], linewidth=0.8, zorder=1, label="regret = Γ")
     right.set_xlabel("price Γ, sum over the rounds")
     right.set_ylabel("regret of the tracker")
-    right.set_title("The tracker pays the price, at any rate")
+    right.set_title("The tracker pays Γ, at any rate")
     right.legend(loc="upper left")
     return save_figure(figure, folder, "simplex")
