@@ -69,9 +69,10 @@ def _project(moved, arms, theta):
             out = at_most(above, zero)
             mass = mass + select(out, zero, above)
             kept = kept + select(out, zero, one)
-        # Rounding may put theta past the root; the arm with the largest y is kept all the same.
+        # Rounding may put theta past the root by a digit: it never comes back, or two lanes that do so in
+        # turn would keep the loop going, and the arm with the largest y is kept all the same.
         kept = maximum(kept, one)
-        theta = theta + (mass - one) / kept
+        theta = maximum(theta + (mass - one) / kept, theta)
         settled = bits_of(at_most(before, kept)) == ALL
         before = kept
     return theta
