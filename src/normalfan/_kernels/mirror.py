@@ -1,6 +1,6 @@
 """Mirror descent advanced together: one run a lane, all of them in the same round.
 
-Settings of one learner meet the same losses. They are the lanes, in blocks of eight (see ``simulate``), and
+Settings of one learner meet the same losses. They are the lanes, in blocks of eight (see ``hedge``), and
 what is kept of a policy has the layout [row, run block, a, lane], row one of the (h, s) that some policy
 reaches:
 
@@ -26,9 +26,9 @@ import numpy as np
 from normalfan._kernels.buffers import States, aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.exponential import weight
+from normalfan._kernels.hedge import LANES, WORD, whole_lanes
 from normalfan._kernels.lanes import at_most, broadcast, fma, lane_count, lanes_of, maximum, minimum, select
 from normalfan._kernels.memory import item, load, store
-from normalfan._kernels.simulate import LANES, WORD, whole_lanes
 
 WALL_MEASURES = 3  # 0 < A* <= width; A* <= width; states with an action of the first kind
 

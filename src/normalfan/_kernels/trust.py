@@ -22,9 +22,9 @@ import numpy as np
 from normalfan._kernels.buffers import States, aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.exponential import weight
+from normalfan._kernels.hedge import LANES, WORD, whole_lanes
 from normalfan._kernels.lanes import broadcast, fma, lane_count, lanes_of, maximum, minimum
 from normalfan._kernels.memory import gather, item, load, store
-from normalfan._kernels.simulate import LANES, WORD, whole_lanes
 
 ACCURACY = 1e-12  # how close to the radius, relative to it, a binding divergence is brought
 EPSILON = 2.0**-52

@@ -5,7 +5,7 @@
 
 are the learners `MirrorDescent`, `OptimisticMirrorDescent` and `ThresholdedMirrorDescent` (constant step
 size, the last loss as model, the default tie rule), and give what these give one at a time, up to rounding
-in the last digits; see `normalfan.simulation.runs` for the layout. Only states that some policy reaches are
+in the last digits; see `normalfan.simulation.hedge` for the layout. Only states that some policy reaches are
 kept.
 
 Three things that the learners do not have. `driven_by="optimal"` puts the optimal advantages A*_t in the
@@ -140,7 +140,7 @@ def _simulate(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Payments, regret by step and masses, the last two empty without a wall."""
     from normalfan._kernels import mirror
-    from normalfan._kernels.simulate import LANES
+    from normalfan._kernels.hedge import LANES
 
     transitions = deterministic(name, mdp)
     seen, means = _rounds(mdp, losses, judged)

@@ -3,7 +3,7 @@
     π_{t+1} = argmin of the linearised loss within a ball of relative entropy around π_t,      pays J_t(π_t)
 
 is the learner `TrustRegion` in its three kinds, with a constant step size and a floor, and gives what that
-gives one at a time up to the accuracy of its root. See `normalfan.simulation.runs` for the layout. Each run
+gives one at a time up to the accuracy of its root. See `normalfan.simulation.hedge` for the layout. Each run
 may have losses of its own, since one sweeps it over seeds rather than over settings.
 
     >>> arms = MDP([[0, 0]], initial=0, horizon=1)
@@ -70,7 +70,7 @@ def simulate_trust_region(
     each run its own. The transitions must be deterministic.
     """
     from normalfan._kernels import trust
-    from normalfan._kernels.simulate import LANES
+    from normalfan._kernels.hedge import LANES
 
     transitions = deterministic("simulate_trust_region", mdp)
     own = np.ndim(losses) == 5

@@ -43,7 +43,7 @@ def simulate_hedge(mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int
     `losses`: [T, 1, 1, A] or a loss stream, shared by all runs; or an array [n_runs, T, 1, 1, A], for each
     run its own (seeds). To cross settings with long shared streams, call once a stream.
     """
-    from normalfan._kernels import simulate
+    from normalfan._kernels import hedge
 
     if mdp.shape[:2] != (1, 1):
         raise InputError(
@@ -55,11 +55,11 @@ def simulate_hedge(mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int
         streams = own_streams(mdp, losses, len(steps))[:, :, 0, 0]
 
         def run(part: slice) -> FloatArray:
-            return simulate.simulate_hedge(streams[part], steps[part])
+            return hedge.simulate_hedge(streams[part], steps[part])
     else:
         shared = whole_stream(mdp, losses)[:, 0, 0]
 
         def run(part: slice) -> FloatArray:
-            return simulate.simulate_hedge(shared, steps[part])
+            return hedge.simulate_hedge(shared, steps[part])
 
-    return checked_payments(np.concatenate(in_parts(run, len(steps), simulate.LANES, threads)))
+    return checked_payments(np.concatenate(in_parts(run, len(steps), hedge.LANES, threads)))

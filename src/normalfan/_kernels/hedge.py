@@ -27,7 +27,7 @@ WORD = np.uint16  # twice as many bits as lanes
 
 
 @inner
-def _charge_arms(losses, start, behind):
+def charge_arms(losses, start, behind):
     """Add a round's losses to what the arms are behind the best one by."""
     arms = len(behind)
     cheapest = np.inf
@@ -56,7 +56,7 @@ def hedge_kernel(losses, arms, etas, behind, paid):
                 weighed = fma(w, broadcast(item(losses, t * arms + a), zero), weighed)
                 mass = mass + w
             store(paid, t * runs + first, weighed / mass)
-        _charge_arms(losses, t * arms, behind)
+        charge_arms(losses, t * arms, behind)
 
 
 @kernel
