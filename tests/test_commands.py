@@ -36,6 +36,9 @@ def test_demo_speaks_json() -> None:
 
 @pytest.mark.parametrize("command", ["demo", "bench", "fan"])
 @pytest.mark.parametrize("command", ["demo", "bench", "price"])
+@pytest.mark.parametrize("command", ["demo", "bench", "price", "watch"])
+@pytest.mark.parametrize("command", ["demo", "bench", "price", "fleet"])
+@pytest.mark.parametrize("command", ["demo", "bench", "reproduce"])
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0
@@ -43,7 +46,13 @@ def test_help_has_an_example(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("bench", "no-such-workload"), ("no-such-command",), ("demo", "--no-such-option")]
+    "arguments",
+    [
+        ("bench", "no-such-workload"),
+        ("reproduce", "no-such-claim"),
+        ("no-such-command",),
+        ("demo", "--no-such-option"),
+    ],
 )
 def test_bad_input_is_a_sentence_and_an_exit_code(arguments: tuple[str, ...]) -> None:
     result = run(*arguments)

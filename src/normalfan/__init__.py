@@ -17,7 +17,7 @@ Importing the package loads NumPy and little else: SciPy, numba and polars come 
 
 from __future__ import annotations
 
-from normalfan import io, learners, simulation
+from normalfan import hold, io, learners, simulation
 from normalfan.errors import InputError
 from normalfan.exact.certificate import Certificate, check_certificate
 from normalfan.exact.certify import certify, speaks_of
@@ -72,6 +72,7 @@ __all__ = [
     "detect",
     "diameter",
     "fan_slice",
+    "hold",
     "io",
     "learners",
     "objective_range",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,3 +35,11 @@ def written_atomically(path: str | Path) -> Iterator[IO[bytes]]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def remove_drafts(path: str | Path) -> None:
+    """Remove what killed writers of `path` left beside it; only for whoever is its one writer now."""
+    target = Path(path)
+    for draft in target.parent.glob(f".{glob.escape(target.name)}.*"):
+        if re.fullmatch("[0-9a-f]{8}", draft.name.removeprefix(f".{target.name}.")):
+            draft.unlink(missing_ok=True)

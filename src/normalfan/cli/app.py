@@ -1,7 +1,7 @@
 """`normalfan`, the command.
 
 A bad input ends it with one sentence on standard error and exit code 2, a file that cannot be read or written
-with one and exit code 1.
+or work that cannot go on with one and exit code 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
 from normalfan.cli.fan import fan
+from normalfan.cli.fleet import fleet
 from normalfan.cli.price import price
+from normalfan.cli.replan import replan
+from normalfan.cli.reproduce import reproduce
+from normalfan.cli.watch import watch
+from normalfan.errors import WorkStopped
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -30,6 +35,10 @@ app.command()(demo)
 app.command()(bench)
 app.command()(price)
 app.command()(fan)
+app.command()(watch)
+app.command()(replan)
+app.command()(fleet)
+app.command()(reproduce)
 
 
 @app.callback(invoke_without_command=True)
@@ -47,6 +56,9 @@ def main() -> None:
     except InputError as error:
         typer.echo(f"normalfan: {error}", err=True)
         sys.exit(BAD_INPUT)
+    except WorkStopped as stopped:
+        typer.echo(f"normalfan: {stopped}", err=True)
+        sys.exit(FAILED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain about it at exit.
         sys.stderr.close()

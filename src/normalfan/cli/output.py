@@ -21,8 +21,8 @@ AsJson = Annotated[
 ]
 
 
-def print_json(document: Any) -> None:
-    typer.echo(_as_json(document))
+def print_json(document: Any, *, err: bool = False) -> None:
+    typer.echo(_as_json(document), err=err)
 
 
 def check_target(option: str, path: str | None, suffixes: Sequence[str]) -> None:

@@ -76,13 +76,22 @@ class Monitor:
         """The prices of all rounds so far, added up."""
         return float(self._sum)
 
-    def update(self, loss: Any) -> Step:
-        """Price the next round. A loss that is refused leaves the monitor as it was."""
-        fresh = as_loss(self.mdp, loss, name=f"loss of round {self.rounds}")
+    @property
+    def last_loss(self) -> FloatArray | None:
+        """[H, S, A]: the loss whose face the next round is priced against; None before the first."""
+        return self._previous
+
+    def update(self, loss: Any, *, number: int | None = None) -> Step:
+        """Price the next round. A loss that is refused leaves the monitor as it was.
+
+        `number`: what the round is called in its step and in refusals, if not by counting from 0.
+        """
+        called = self.rounds if number is None else number
+        fresh = as_loss(self.mdp, loss, name=f"loss of round {called}")
         known = [] if self._previous is None else [self._previous]
-        motion = self._pricer(self.rounds - len(known), len(known), np.stack([*known, fresh]))
+        motion = self._pricer(called - len(known), len(known), np.stack([*known, fresh]))
         numbers = {name: column[-1].item() for name, column in motion.columns().items()}
-        step = Step(self.rounds, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
+        step = Step(called, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
         self._previous = np.array(fresh)
         self.rounds += 1
         self._sum += Fraction(step.price)
@@ -90,6 +99,20 @@ class Monitor:
 
     def save(self, path: str | Path, *, with_problem: bool = True) -> None:
         """Write a snapshot. Without the problem it is small, and `load` must be given the problem."""
+        arrays = self.to_arrays()
+        if with_problem:
+            arrays |= {f"problem_{name}": a for name, a in mdp_to_arrays(self.mdp).items()}
+        with written_atomically(path) as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, mdp: MDP | None = None) -> Monitor:
+        """Resume from a snapshot; one that was taken of another problem than `mdp` is refused."""
+        arrays = read_snapshot(path)
+        return cls.from_arrays(arrays, _stored_problem(path, arrays) if mdp is None else mdp, path)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What a snapshot holds, without the problem, by name."""
         ties = self._pricer.ties
         arrays: dict[str, npt.NDArray[Any]] = {
             "snapshot_schema": np.array(SNAPSHOT_SCHEMA),
@@ -99,22 +122,14 @@ class Monitor:
             "ties": np.array([ties.absolute, ties.relative, ties.band]),
             "exact_when_ambiguous": np.array(self._pricer.exact_when_ambiguous),
         }
-        if self._previous is not None:
-            arrays["previous"] = self._previous
-        if with_problem:
-            arrays |= {f"problem_{name}": a for name, a in mdp_to_arrays(self.mdp).items()}
-        with written_atomically(path) as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        return arrays if self._previous is None else arrays | {"previous": self._previous}
 
     @classmethod
-    def load(cls, path: str | Path, mdp: MDP | None = None) -> Monitor:
-        """Resume from a snapshot; one that was taken of another problem than `mdp` is refused."""
-        arrays = _read_snapshot(path)
-        if mdp is None:
-            mdp = _stored_problem(path, arrays)
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], mdp: MDP, source: str | Path) -> Monitor:
+        """Resume from what `to_arrays` gave; `source` is what refusals call it."""
         if str(arrays["fingerprint"]) != mdp.fingerprint:
             raise InputError(
-                f"{path} is a snapshot of another problem (its fingerprint begins "
+                f"{source} is a snapshot of another problem (its fingerprint begins "
                 f"{str(arrays['fingerprint'])[:12]}, not {mdp.fingerprint[:12]}), but a monitor resumes "
                 f"only its own: pass the problem it was taken of, or start a new monitor."
             )
@@ -124,11 +139,12 @@ class Monitor:
         monitor.rounds = int(arrays["rounds"])
         monitor._sum = Fraction(str(arrays["sum"]))
         if "previous" in arrays:
-            monitor._previous = as_loss(mdp, arrays["previous"], name=f"the last loss in {path}")
+            monitor._previous = as_loss(mdp, arrays["previous"], name=f"the last loss in {source}")
         return monitor
 
 
-def _read_snapshot(path: str | Path) -> Mapping[str, npt.NDArray[Any]]:
+def read_snapshot(path: str | Path) -> Mapping[str, npt.NDArray[Any]]:
+    """The arrays of a snapshot by name, with whatever else was stored beside them."""
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = dict(stored)

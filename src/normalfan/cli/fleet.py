@@ -1,0 +1,158 @@
+"""`normalfan fleet`: many members, each with its own problem and stream, priced on all cores there are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from normalfan.cli.output import AsJson, print_json
+from normalfan.cli.sources import Default, Features, Horizon, Rewards, Start
+from normalfan.errors import InputError
+from normalfan.fleet import FleetResult, Members, members_of_dataset, members_of_table, price_fleet
+from normalfan.sweep import Cluster, Failure, Processes, Serial
+from normalfan.sweep.engines import Engine
+
+SOME_FAILED = 1
+SHOWN = 5
+
+
+def fleet(
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FLEET",
+            show_default=False,
+            help="A .parquet table with a row for each member: member, model, losses (paths), and, if "
+            "needed, features, default, horizon, start, rewards.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="One model for all, instead of FLEET.")
+    ] = None,
+    losses: Annotated[
+        str | None,
+        typer.Option(
+            "--losses",
+            metavar="DIR",
+            help="With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
+        ),
+    ] = None,
+    features: Features = None,
+    default: Default = None,
+    horizon: Horizon = None,
+    start: Start = None,
+    rewards: Rewards = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", metavar="N", help="Processes on this machine; one for each core by default."
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="Where results are kept; by default NAME-priced, here."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Price every member's stream, and add up what the fleet's days cost.
+
+    Results appear in DIR while the run goes on; a run that was interrupted continues where it ended when the
+    same command is given again.
+
+    Example:  normalfan fleet fleet.parquet --workers 8 --out priced
+    """
+    options = {
+        "features": features,
+        "default": default,
+        "horizon": horizon,
+        "start": start,
+        "rewards": rewards or None,
+    }
+    members, name = _members(table, model, losses, {k: v for k, v in options.items() if v is not None})
+    result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers))
+    if as_json:
+        print_json(_document(result))
+    else:
+        _tell(result)
+    if result.outcome.failed or result.totals.problems:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _members(
+    table: str | None, model: str | None, losses: str | None, options: dict[str, Any]
+) -> tuple[Members, str]:
+    """The members, and what their results are called if nobody says."""
+    if table is not None and model is None and losses is None:
+        if options:
+            raise InputError(
+                f"--{next(iter(options))} was given with a table of members, but each row says that for "
+                f"itself: make it a column of {table}."
+            )
+        return members_of_table(table), Path(table).stem
+    if table is None and model is not None and losses is not None:
+        return members_of_dataset(model, losses, **options), Path(losses).name
+    raise InputError(
+        "a fleet is named in part or twice, but must be either a table, or a model with its losses: give "
+        "FLEET, or --model MODEL --losses DIR."
+    )
+
+
+def _engine(cluster: str | None, workers: int | None) -> Engine:
+    if cluster is not None:
+        if workers is not None:
+            raise InputError(
+                "--cluster and --workers were both given, but a cluster brings its own workers: leave one "
+                "out."
+            )
+        return Cluster(cluster)
+    return Serial() if workers == 1 else Processes(workers)
+
+
+def _document(result: FleetResult) -> dict[str, Any]:
+    outcome = result.outcome
+    return asdict(result.totals) | {
+        "cells": {"finished": outcome.finished, "reused": outcome.reused, "failed": outcome.failed},
+        "failures": [{"members": _span(failure), "message": failure.message} for failure in outcome.failures],
+        "results": {"cells": str(result.cells), "members": str(result.members)},
+    }
+
+
+def _span(failure: Failure) -> list[str]:
+    """The first and last member of a cell."""
+    members = failure.cell.settings["members"]
+    return [members[0]["member"], members[-1]["member"]]
+
+
+def _tell(result: FleetResult) -> None:
+    totals = result.totals
+    typer.echo(
+        f"{totals.members:,} members, {totals.rounds:,} rounds: {totals.free:,} free, "
+        f"{totals.negligible:,} negligible, {totals.priced:,} priced. "
+        f"Keeping the plan of the round before cost {totals.total:,.2f} in all."
+    )
+    if totals.worst_round is not None and totals.worst_round.worst_price > 0:
+        worst = totals.worst_round
+        typer.echo(f"Dearest round: {worst.worst_round} of {worst.member}, {worst.worst_price:,.2f}.")
+        typer.echo("Dearest members:")
+        for dear in totals.dearest:
+            typer.echo(
+                f"  {dear.member}: {dear.total:,.2f} in all, {dear.worst_price:,.2f} of it in round "
+                f"{dear.worst_round}"
+            )
+    for member, problem in totals.problem_list:
+        typer.echo(f"normalfan: {member}: {problem}", err=True)
+    if totals.problems > len(totals.problem_list):
+        typer.echo(f"normalfan: {totals.problems:,} members could not be priced.", err=True)
+    for failure in result.outcome.failures[:SHOWN]:
+        first, last = _span(failure)
+        typer.echo(f"normalfan: members {first} to {last}: {failure.message}", err=True)
+    if result.outcome.failed > SHOWN:
+        typer.echo(f"normalfan: {result.outcome.failed:,} cells failed.", err=True)
+    typer.echo(f"By member: {result.members}; with every round: {result.cells}")
