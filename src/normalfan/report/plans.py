@@ -60,13 +60,7 @@ class PlanChange:
 
     crossing: Crossing
     steps: tuple[PlanStep, ...]  # [H]
-
-    @property
-    def dearest(self) -> tuple[int, int, int]:
-        """The (h, s, a) at which the old plan pays most."""
-        attribution = self.crossing.attribution
-        h, s, a = np.unravel_index(int(attribution.argmax()), attribution.shape)
-        return int(h), int(s), int(a)
+    dearest: tuple[int, int, int]  # the (h, s, a) at which the old plan pays most
 
 
 def plan_change(mdp: MDP, crossing: Crossing, loss: FloatArray, ties: TieRule = DEFAULT_TIES) -> PlanChange:
@@ -75,8 +69,11 @@ def plan_change(mdp: MDP, crossing: Crossing, loss: FloatArray, ties: TieRule = 
     _, kept = optimal_face(mdp, loss, ties).minimise(departs)
     old, new = _likely_moves(mdp, crossing.policy, loss), _likely_moves(mdp, kept, loss)
     paid = crossing.by_step
+    h, s, a = (int(i) for i in np.unravel_index(int(crossing.attribution.argmax()), mdp.shape))
     return PlanChange(
-        crossing, tuple(PlanStep(h, old[h], new[h], float(paid[h])) for h in range(mdp.horizon))
+        crossing=crossing,
+        steps=tuple(PlanStep(h, old[h], new[h], float(paid[h])) for h in range(mdp.horizon)),
+        dearest=(h, s, _shortest(mdp, loss, h, s, a)),
     )
 
 
