@@ -35,7 +35,7 @@ FLOOR = 1e-3
 TRACKING = MirrorSetting(1e6, driven_by="optimal", floor=1e-9)
 BINS, LAYER_BLOCKS = 50, 6
 SEEDS_AT_ONCE = 8
-ALTERNATIVE_SEEDS = 8
+ALTERNATIVE_SEEDS = 4
 
 # What is changed, by the name of the alternative; OURS is the sweep's.
 OURS = "ours"
