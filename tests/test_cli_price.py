@@ -98,10 +98,10 @@ def test_what_it_says(stored: tuple[Path, Path]) -> None:
     answer = call("price", *stored)
     assert answer.code == 0
     assert answer.err == ""
-    assert "10 rounds" in answer.out
-    assert "2021-02-16: " in answer.out
+    assert "of 9 rounds" in answer.out
+    assert "2021-02-16, " in answer.out
     assert " MWh, where the old plan takes " in answer.out
-    assert "Loss variation" in answer.out
+    assert "By loss variation" in answer.out
 
 
 @pytest.mark.parametrize("suffix", READERS)

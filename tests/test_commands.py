@@ -10,28 +10,55 @@ from pathlib import Path
 
 import pytest
 
+import normalfan as nf
+from normalfan.environments.battery import Battery
+from normalfan.environments.ercot import ercot_prices
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+
+def run(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-m", "normalfan", *arguments]
+    surroundings = {**os.environ, **environment}
     return subprocess.run(  # noqa: S603
-        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+        command, input=stdin, capture_output=True, text=True, check=False, env=surroundings
     )
 
 
-def test_demo_prints_a_priced_stream() -> None:
-    result = run("demo")
+def test_demo_tells_the_story_of_the_battery(tmp_path: Path) -> None:
+    page = tmp_path / "battery.html"
+    result = run("demo", "--report", str(page))
     assert result.returncode == 0, result.stderr
-    assert "free" in result.stdout
-    assert "Keeping yesterday's plan cost" in result.stdout
+    assert "(storm Uri)" in result.stdout
+    assert "2021-02-16" in result.stdout
+    assert page.stat().st_size > 1e6
 
 
-def test_demo_speaks_json() -> None:
-    result = run("demo", "--json")
-    document = json.loads(result.stdout)
-    prices = [entry["price"] for entry in document["rounds"]]
-    assert sum(prices) == pytest.approx(document["total"])
-    assert prices[:3] == [0, 0, 0]  # only the scale of the loss moved
-    assert prices[6] > 0  # the goal jumped
+def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
+    """The same days by the demo, in Python, from the exported files, and line by line."""
+    page, folder = tmp_path / "battery.html", tmp_path / "battery"
+    demo = run("demo", "--json", "--report", str(page), "--export", str(folder))
+    document = json.loads(demo.stdout)
+    battery, market = Battery(), ercot_prices()
+    expected = nf.price_stream(battery.mdp(), battery.losses(market.prices))
+    assert [day["price"] for day in document["rounds"]] == expected.prices.tolist()
+    assert document["summary"]["total"] == expected.total
+
+    files = (
+        str(folder / "model.npz"),
+        str(folder / "prices.csv"),
+        "--features",
+        str(folder / "features.csv"),
+    )
+    priced = json.loads(run("price", *files, "--json").stdout)
+    assert priced["summary"]["total"] == pytest.approx(expected.total, rel=1e-12)
+    assert [day["round"] for day in priced["rounds"]] == list(market.dates)
+
+    lines = "".join(
+        json.dumps({"round": t, "theta": [*day, 1.0]}) + "\n"
+        for t, day in enumerate(market.prices[:60].tolist())
+    )
+    watched = run("watch", files[0], *files[2:], stdin=lines)
+    prices = [json.loads(line)["price"] for line in watched.stdout.splitlines()]
+    assert prices == pytest.approx(expected.prices[:60], rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import normalfan as nf
-from normalfan.cli.summary import tell
 from normalfan.pricing.summary import kinds_of_rounds, summarise
 from normalfan.problem.labels import Labels
+from normalfan.report.telling import summary_lines, summary_paragraphs
 from problems import random_problem
 from sentences import check_refusal
 
@@ -55,9 +55,10 @@ def test_the_place_is_where_the_old_plan_goes_wrong() -> None:
     (one,) = told.dearest
     assert (one.name, one.price, one.paid) == ("tue", 4.0, 4.0)
     assert (one.step, one.state, one.action, one.instead) == ("dusk", "town", "sleep", "bus")
-    text = "\n".join(tell(told, unit="€"))
-    assert "tue: €4, of which €4 at step dusk in state town" in text
-    assert "free in 0 of 1" in text
+    for tell in (summary_lines, summary_paragraphs):
+        text = "\n".join(tell(told, "L1", "€"))
+        assert "tue, €4: of it, €4 is paid at step dusk in state town, where the old plan takes sleep" in text
+        assert "free in 0 of 1" in text
 
 
 def test_small_prices_are_negligible_and_free_ones_free() -> None:
@@ -74,7 +75,7 @@ def test_a_single_round_and_a_still_stream_are_told_too() -> None:
         told = summarise(arms, losses, nf.price_stream(arms, losses))
         assert told.dearest == ()
         assert told.rank_correlation is None
-        assert words in "\n".join(tell(told))
+        assert words in "\n".join(summary_lines(told, "L1", ""))
 
 
 def test_near_ties_are_told() -> None:
@@ -83,7 +84,7 @@ def test_near_ties_are_told() -> None:
     told = summarise(arms, losses, nf.price_stream(arms, losses))
     assert told.ambiguous == 2
     assert (told.total_lowest, told.total_highest) == (0.0, 1.0)
-    assert "hang on a near-tie" in "\n".join(tell(told))
+    assert "hang on a near-tie" in "\n".join(summary_lines(told, "L1", ""))
 
 
 def test_losses_that_were_used_up_are_refused() -> None:

@@ -20,7 +20,17 @@ import numpy as np
 import typer
 
 from normalfan.cli.output import AsJson, check_target, print_json
-from normalfan.cli.sources import Default, Features, Horizon, Model, Rewards, Start, read_losses, read_model
+from normalfan.cli.sources import (
+    Default,
+    Features,
+    Horizon,
+    Model,
+    Rewards,
+    Start,
+    Unit,
+    read_losses,
+    read_model,
+)
 from normalfan.errors import InputError
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, read_numbers
@@ -59,7 +69,7 @@ def fan(
     horizon: Horizon = None,
     start: Start = None,
     rewards: Rewards = False,
-    unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="Of the losses, such as $.")] = "",
+    unit: Unit = "",
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="The picture: .html, .png or .pdf.")
     ] = None,

@@ -17,13 +17,14 @@ from normalfan.cli.sources import (
     Model,
     Rewards,
     Start,
+    Unit,
     read_losses,
     read_model,
 )
-from normalfan.cli.summary import tell
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import summarise
 from normalfan.problem.losses import names_of_rounds
+from normalfan.report.telling import summary_lines
 
 
 def price(
@@ -40,6 +41,7 @@ def price(
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE", help="A report page (.html) that works offline.")
     ] = None,
+    unit: Unit = "",
     as_json: AsJson = False,
 ) -> None:
     """Price every round of a stream of losses against the plan that was optimal the round before.
@@ -59,8 +61,8 @@ def price(
         from normalfan.report import write_report
 
         title = f"{Path(losses).name} on {Path(model).name}"
-        write_report(report, mdp, stream, motion, title=title)
+        write_report(report, mdp, stream, motion, title=title, unit=unit)
     if as_json:
         print_json({"summary": asdict(summary), "rounds": frame.to_dicts()})
     else:
-        typer.echo("\n".join(tell(summary)))
+        typer.echo("\n".join(summary_lines(summary, "L1", unit)))

@@ -51,6 +51,8 @@ Rewards = Annotated[
     bool, typer.Option("--rewards", help="The numbers are rewards, to be maximised, instead of losses.")
 ]
 
+Unit = Annotated[str, typer.Option("--unit", metavar="UNIT", help="Of the losses, such as $.")]
+
 
 def read_model(model: str, horizon: int | None = None, start: str | None = None) -> MDP:
     return load_mdp(model, horizon=horizon, start=start)

@@ -92,7 +92,7 @@ def _stored_losses(path: Path, mdp: MDP) -> ArrayLosses | FactoredLosses:
     names = None if labels is None else [str(name) for name in np.atleast_1d(labels)]
     if set(arrays) == {"coefficients", "features"}:
         _check_shape(path, "features", arrays["features"].shape[1:], mdp.shape)
-        return FactoredLosses(**arrays, round_names=names)
+        return FactoredLosses(arrays["coefficients"], arrays["features"], round_names=names)
     if len(arrays) != 1:
         shown = ", ".join(sorted(arrays)) or "nothing"
         raise InputError(

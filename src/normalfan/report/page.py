@@ -23,9 +23,10 @@ from normalfan.report.crossing_fan import CrossingFan, slice_through
 from normalfan.report.findings import look_again
 from normalfan.report.paid import fold
 from normalfan.report.rendering import write_page
-from normalfan.report.sentences import captions, summary_sentences
+from normalfan.report.sentences import captions
 from normalfan.report.series import MOST_POINTS
 from normalfan.report.table import rows_of
+from normalfan.report.telling import summary_paragraphs
 
 NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "L∞"}
 
@@ -74,7 +75,7 @@ def write_report(
         data,
         title=title,
         note=note,
-        summary=summary_sentences(summarise(mdp, losses, motion, norm=norm, ties=ties), measure, unit),
+        summary=summary_paragraphs(summarise(mdp, losses, motion, norm=norm, ties=ties), measure, unit),
         captions=captions(motion, found, paid, fan, decomposition, called, unit),
         rows=rows,
         thinned=len(motion.prices) > MOST_POINTS,

@@ -1,4 +1,4 @@
-"""What the page says in words: the summary, and what each chart shows for those who do not see it."""
+"""What each chart of the page shows, for those who do not see it."""
 
 from __future__ import annotations
 
@@ -7,55 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from normalfan.pricing.motion import PricedMotion
-from normalfan.pricing.summary import NEGLIGIBLE, Summary
 from normalfan.regret.decompose import Decomposition
 from normalfan.report.charts import THINNEST, thin_rounds
 from normalfan.report.crossing_fan import CrossingFan
 from normalfan.report.findings import Findings
 from normalfan.report.paid import PaidMap
 from normalfan.report.words import amount, counted, number, percent
-
-
-def summary_sentences(summary: Summary, measure: str, unit: str) -> list[str]:
-    """The stream in a few sentences; `measure`: the name of the norm of the variation."""
-    moves = summary.rounds - 1
-    if not moves:
-        return ["One round has no plan before it: there is nothing to price yet."]
-    how_often = (
-        f"Keeping the plan of the round before was free in {summary.free:,} of {counted(moves, 'round')}, "
-        f"negligible (below {percent(NEGLIGIBLE)} of the round's value) in {summary.negligible:,} and priced "
-        f"in {summary.priced:,}. It cost {amount(summary.total, unit)} in all."
-    )
-    sentences = [how_often]
-    if summary.dearest:
-        first, *others = summary.dearest
-        text = (
-            f"The dearest round is {first.name}, {amount(first.price, unit)}: of it, "
-            f"{amount(first.paid, unit)} is paid at step {first.step} in state {first.state}, where the old "
-            f"plan takes {first.action} and the new one {first.instead}."
-        )
-        if others:
-            listed = ", ".join(f"{one.name} ({amount(one.price, unit)})" for one in others)
-            text += f" Then come {listed}."
-        sentences += [text, _what_variation_said(summary, measure)]
-    if summary.ambiguous:
-        low, high = amount(summary.total_lowest, unit), amount(summary.total_highest, unit)
-        sentences.append(
-            f"{counted(summary.ambiguous, 'round')} may hang on a near-tie: read one way or the other, the "
-            f"total lies between {low} and {high}."
-        )
-    return sentences
-
-
-def _what_variation_said(summary: Summary, measure: str) -> str:
-    ranks = ", ".join(f"{one.variation_rank:,}" for one in summary.dearest)
-    text = (
-        f"By loss variation ({measure}) these rounds rank {ranks}; {percent(summary.free_variation)} of the "
-        f"variation fell on free rounds."
-    )
-    if summary.rank_correlation is not None:
-        text += f" Its rank correlation with the price is {summary.rank_correlation:.2f}."
-    return text
 
 
 def captions(
