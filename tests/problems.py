@@ -74,3 +74,9 @@ def random_problem(rng: np.random.Generator, *, rounds: int | None = None) -> Pr
             losses[t] = losses[t - 1] * int(rng.integers(1, 3))
             losses[t].reshape(-1)[rng.integers(losses[t].size)] += int(rng.integers(-1, 2))
     return Problem(counts, start, losses)
+
+
+def random_stream(seed: int) -> tuple[MDP, np.ndarray]:
+    """A small problem and six rounds of losses [6, H, S, A]."""
+    problem = random_problem(np.random.default_rng([seed, 51]), rounds=6)
+    return problem.mdp(), problem.losses.astype(float)

@@ -49,11 +49,11 @@ def test_names_of_the_battery() -> None:
     assert labels.step(17) == "17:00"
     assert labels.state(40) == "100 MWh"
     assert [labels.action(a) for a in range(5)] == [
-        "discharge 25 MW",
-        "discharge 12.5 MW",
         "rest",
         "charge 12.5 MW",
         "charge 25 MW",
+        "discharge 12.5 MW",
+        "discharge 25 MW",
     ]
 
 

@@ -34,9 +34,9 @@ def test_demo_speaks_json() -> None:
     assert prices[6] > 0  # the goal jumped
 
 
-@pytest.mark.parametrize("command", ["demo", "bench", "price", "watch"])
-@pytest.mark.parametrize("command", ["demo", "bench", "price", "fleet"])
-@pytest.mark.parametrize("command", ["demo", "bench", "reproduce"])
+@pytest.mark.parametrize(
+    "command", ["demo", "bench", "price", "fan", "watch", "replan", "fleet", "reproduce"]
+)
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0

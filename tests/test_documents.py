@@ -29,3 +29,10 @@ def test_the_examples_of_the_learners_page_run(capsys) -> None:  # type: ignore[
     total, parts = map(float, capsys.readouterr().out.split())
     assert abs(total - parts) < 1e-9
     assert namespace["paid"].shape == (4, 200)  # type: ignore[attr-defined]
+
+
+def test_the_example_of_the_report_page_runs(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/report.md").read_text(), flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "report.md", "exec"), {})  # noqa: S102
+    assert (tmp_path / "battery.html").read_text().startswith("<!doctype html>")

@@ -42,7 +42,7 @@ def test_counts_ranks_and_totals(rng: np.random.Generator) -> None:
 
 
 def test_the_place_is_where_the_old_plan_goes_wrong() -> None:
-    """At dusk in town the old plan sleeps; today a ride home would save 4, and two rides are as good."""
+    """At dusk in town the old plan sleeps; today a ride home would save 4, by bus as by tram."""
     labels = Labels(("dawn", "dusk"), ("home", "town"), ("sleep", "bus", "tram"))
     mdp = nf.MDP(np.array([[0, 1, 1], [1, 0, 0]]), 0, 2, labels=labels)
     yesterday = np.zeros(mdp.shape)
@@ -54,7 +54,7 @@ def test_the_place_is_where_the_old_plan_goes_wrong() -> None:
     told = summarise(mdp, losses, nf.price_stream(mdp, losses))
     (one,) = told.dearest
     assert (one.name, one.price, one.paid) == ("tue", 4.0, 4.0)
-    assert (one.step, one.state, one.action, one.instead) == ("dusk", "town", "sleep", "bus or tram")
+    assert (one.step, one.state, one.action, one.instead) == ("dusk", "town", "sleep", "bus")
     text = "\n".join(tell(told, unit="€"))
     assert "tue: €4, of which €4 at step dusk in state town" in text
     assert "free in 0 of 1" in text

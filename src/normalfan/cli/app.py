@@ -14,6 +14,7 @@ import typer
 from normalfan import InputError, __version__
 from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
+from normalfan.cli.fan import fan
 from normalfan.cli.fleet import fleet
 from normalfan.cli.price import price
 from normalfan.cli.replan import replan
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(bench)
 app.command()(price)
+app.command()(fan)
 app.command()(watch)
 app.command()(replan)
 app.command()(fleet)

@@ -30,7 +30,9 @@ from normalfan.problem.losses import FactoredLosses
 from normalfan.problem.mdp import MDP
 
 HOURS = 24
-POWERS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # of full power; negative discharges
+CLOCK = tuple(f"{hour:02d}:00" for hour in range(HOURS))
+# Of full power; negative discharges. To rest comes first: it is what an impossible request amounts to.
+POWERS = (0.0, 0.5, 1.0, -0.5, -1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ class Battery:
                 f"give one row a day and one column an hour."
             )
         coefficients = np.hstack([days, np.ones((len(days), 1))])
-        return FactoredLosses(coefficients, self.features(), round_names=round_names)
+        names = [f"price {hour}" for hour in CLOCK] + ["wear"]
+        return FactoredLosses(coefficients, self.features(), round_names=round_names, feature_names=names)
 
     def _moved(self) -> Any:
         """[levels, 5]: by how many levels each action moves each charge."""
@@ -107,7 +110,7 @@ class Battery:
     def _labels(self) -> Labels:
         verbs = {-1: "discharge", 0: "rest", 1: "charge"}
         return Labels(
-            steps=tuple(f"{hour:02d}:00" for hour in range(HOURS)),
+            steps=CLOCK,
             states=tuple(f"{i * self.level:g} MWh" for i in range(self.levels)),
             actions=tuple(
                 f"{verbs[int(np.sign(p))]} {abs(p) * self.power:g} MW" if p else "rest" for p in POWERS

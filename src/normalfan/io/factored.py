@@ -61,14 +61,14 @@ def read_coefficients(path: str | Path, features: Sequence[str]) -> tuple[list[s
 def read_factored(coefficients: str | Path, features: str | Path, mdp: MDP) -> FactoredLosses:
     names, matrix = read_features(features, mdp)
     rounds, theta = read_coefficients(coefficients, names)
-    return FactoredLosses(theta, matrix, round_names=names_or_none(rounds))
+    return FactoredLosses(theta, matrix, round_names=names_or_none(rounds), feature_names=names)
 
 
 def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, features: Path) -> None:
-    """Two tables that `read_factored` reads; features are called by their number."""
+    """Two tables that `read_factored` reads; features without a name are called by their number."""
     import polars
 
-    known = [str(k) for k in range(losses.coefficients.shape[1])]
+    known = losses.feature_names or [str(k) for k in range(losses.coefficients.shape[1])]
     rounds = names_of_rounds(losses) or [str(t) for t in range(losses.n_rounds)]
     wide = {name: losses.coefficients[:, k] for k, name in enumerate(known)}
     entries = losses.features.tocoo()

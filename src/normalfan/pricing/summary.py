@@ -50,7 +50,7 @@ class DearRound:
     variation_rank: int  # 1: no round moved further
     step: str  # the place, in the problem's own names
     state: str
-    action: str  # what yesterday's plan does there; actions that come to the same are joined by "or"
+    action: str  # what yesterday's plan does there, the first of its actions that come to the same
     instead: str  # what today's would do
     paid: float  # the part of the price paid there
 
@@ -135,14 +135,14 @@ def _look_again(
         variation_rank=1 + int(np.count_nonzero(moved > moved[t])),
         step=mdp.labels.step(h),
         state=mdp.labels.state(s),
-        action=_any_of(mdp, face.mask[h, s] & (advantages == advantages[a])),
-        instead=_any_of(mdp, advantages == 0),
+        action=_first_of(mdp, face.mask[h, s] & (advantages == advantages[a])),
+        instead=_first_of(mdp, advantages == 0),
         paid=float(attribution[h, s, a]),
     )
 
 
-def _any_of(mdp: MDP, actions: BoolArray) -> str:
-    return " or ".join(mdp.labels.action(int(a)) for a in np.flatnonzero(actions))
+def _first_of(mdp: MDP, actions: BoolArray) -> str:
+    return mdp.labels.action(int(actions.argmax()))
 
 
 def _rank_correlation(first: FloatArray, second: FloatArray) -> float | None:

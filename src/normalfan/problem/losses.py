@@ -65,7 +65,7 @@ class ArrayLosses:
                 f"losses have shape {list(self.array.shape)}, but {len(axes)} axes ({axes}) were "
                 f'announced: pass [T, H, S, A], or name the axes with ArrayLosses(array, axes="TSA").'
             )
-        self.round_names = _read_names(round_names, self.n_rounds)
+        self.round_names = _read_names("round_names", round_names, self.n_rounds)
 
     @property
     def n_rounds(self) -> int:
@@ -112,13 +112,20 @@ class IterableLosses:
 class FactoredLosses:
     """ℓ_t = Σ_k θ_t[k] · Φ_k: a few coefficients a round (prices) times fixed features (quantities).
 
-    `coefficients`: [T, K]. `features`: [K, H, S, A], or scipy sparse [K, H·S·A]. `round_names` are for
-    reports.
+    `coefficients`: [T, K]. `features`: [K, H, S, A], or scipy sparse [K, H·S·A]. `round_names` and
+    `feature_names` are for reports and files.
     """
 
     is_view = False
 
-    def __init__(self, coefficients: Any, features: Any, *, round_names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        coefficients: Any,
+        features: Any,
+        *,
+        round_names: Sequence[str] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
         self.coefficients: FloatArray = read_numbers("coefficients", coefficients).astype(np.float64)
         if self.coefficients.ndim != 2:
             raise InputError(
@@ -132,7 +139,8 @@ class FactoredLosses:
                 f"features hold {self.features.shape[0]} rows, but coefficients have "
                 f"{self.coefficients.shape[1]} columns: both must count the same K features."
             )
-        self.round_names = _read_names(round_names, self.n_rounds)
+        self.round_names = _read_names("round_names", round_names, self.n_rounds)
+        self.feature_names = _read_names("feature_names", feature_names, self.features.shape[0])
 
     @property
     def n_rounds(self) -> int:
@@ -217,12 +225,12 @@ def as_loss(mdp: MDP, loss: Any, name: str = "loss") -> FloatArray:
     return np.ascontiguousarray(numbers, dtype=np.float64)
 
 
-def _read_names(names: Sequence[str] | None, n_rounds: int) -> tuple[str, ...] | None:
+def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
     if names is None:
         return None
-    if len(names) != n_rounds:
+    if len(names) != count:
         raise InputError(
-            f"round_names hold {len(names)} names, but there are {n_rounds} rounds: give one name for each."
+            f"{option} hold {len(names)} names, but there are {count} to give: give one name for each."
         )
     return tuple(map(str, names))
 

@@ -1,0 +1,207 @@
+"""`normalfan fan`: a slice of the normal fan, with the path of the losses on it.
+
+Where a loss is expected, it is said in one of these ways:
+
+    loss.npy                 a file that holds one loss [H, S, A]
+    losses.csv:12            a round of a file of losses, by its name or, if rounds have none, its number
+    losses.csv:12..13        how the loss moved between two rounds: that of 13 minus that of 12
+    12, 12..13               the same, of the file given by --losses
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from normalfan.cli.output import AsJson, check_target, print_json
+from normalfan.cli.sources import Default, Features, Horizon, Model, Rewards, Start, read_losses, read_model
+from normalfan.errors import InputError
+from normalfan.pricing.stream import price_stream
+from normalfan.problem.arrays import FloatArray, read_numbers
+from normalfan.problem.losses import LossStream, as_loss, names_of_rounds, rounds_of
+from normalfan.problem.mdp import MDP
+from normalfan.report.fan import FanPicture, Plane, draw_fan
+from normalfan.report.fan_page import SUFFIXES, fan_sentences, write_fan
+
+MOST_STOPS = 1000
+
+_IN_A_FILE = re.compile(r"(?P<file>.+\.(npy|npz|csv|parquet)):(?P<rounds>.+)")
+
+
+def fan(
+    model: Model,
+    at: Annotated[
+        str, typer.Option("--at", metavar="LOSS", help="The origin: loss.npy, or losses.csv:ROUND.")
+    ],
+    along: Annotated[
+        tuple[str, str],
+        typer.Option("--along", metavar="D1 D2", help="Two directions: losses, or moves FILE:ROUND..ROUND."),
+    ],
+    losses: Annotated[
+        str | None,
+        typer.Option("--losses", metavar="LOSSES", help="Draw the path of these; rounds need no file then."),
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option("--path", metavar="ROUND..ROUND", help="Draw these rounds of it only.")
+    ] = None,
+    span: Annotated[
+        tuple[float, float], typer.Option("--span", metavar="LOW HIGH", help="Of both coordinates.")
+    ] = (-0.5, 1.5),
+    size: Annotated[int, typer.Option("--size", metavar="N", help="Grid points on each axis.")] = 61,
+    features: Features = None,
+    default: Default = None,
+    horizon: Horizon = None,
+    start: Start = None,
+    rewards: Rewards = False,
+    unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="Of the losses, such as $.")] = "",
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="FILE", help="The picture: .html, .png or .pdf.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Slice the normal fan: which losses have the same optimal plans, and what leaving them costs.
+
+    Example:  normalfan fan model.npz --losses losses.csv --at 11 --along 11..12 12..13 --out fan.html
+    """
+    check_target("--out", out, SUFFIXES)
+    grid = _read_grid(span, size)
+    mdp = read_model(model, horizon, start)
+    source = _Source(mdp, losses, features, default, rewards)
+    plane = Plane(source.loss("--at", at), *(source.loss("--along", direction) for direction in along))
+    if plane.is_flat:
+        raise InputError(
+            f"--along is {along[0]} {along[1]}, but the two point the same way, or nowhere: give two that "
+            f"differ, because a plane needs them."
+        )
+    stops, prices, stream = source.path(path)
+    rounds = [] if stream is None else [np.array(loss) for loss in _each(stream, mdp)]
+    picture = draw_fan(mdp, plane, grid, grid, rounds)
+    if out is not None:
+        title = f"The fan of {Path(model).name} at {at}"
+        write_fan(
+            out, picture, title=title, unit=unit, right=along[0], up=along[1], stops=stops, prices=prices
+        )
+    if as_json:
+        print_json(_as_document(picture, stops, prices))
+    else:
+        typer.echo("\n".join(fan_sentences(picture, unit)))
+
+
+def _read_grid(span: tuple[float, float], size: int) -> FloatArray:
+    if size < 2:
+        raise InputError(f"--size is {size}, but a picture needs at least 2 points a side: try 61.")
+    if not (np.isfinite(span).all() and span[0] < span[1]):
+        raise InputError(
+            f"--span is {span[0]:g} {span[1]:g}, but must lead from a number to a larger one: try -0.5 1.5."
+        )
+    return np.linspace(*span, size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where losses come from when they are spoken of by file and round."""
+
+    mdp: MDP
+    losses: str | None
+    features: str | None
+    default: float | None
+    are_rewards: bool
+
+    def stream(self, file: str) -> LossStream:
+        return read_losses(
+            file, self.mdp, features=self.features, default=self.default, are_rewards=self.are_rewards
+        )
+
+    def loss(self, option: str, said: str) -> FloatArray:
+        """The loss, or the move between two, that was said."""
+        if found := _IN_A_FILE.fullmatch(said):
+            file, rounds = found["file"], found["rounds"]
+        elif said.endswith(".npy"):
+            return _read_loss(self.mdp, option, said, -1.0 if self.are_rewards else 1.0)
+        elif self.losses is None:
+            raise InputError(
+                f"{option} is {said}, but that names no file: say loss.npy or losses.csv:ROUND, or pass "
+                f"--losses."
+            )
+        else:
+            file, rounds = self.losses, said
+        stream = self.stream(file)
+        first, _, last = rounds.partition("..")
+        losses = [_at(stream, self.mdp, _round(stream, option, name)) for name in (first, last) if name]
+        return losses[0] if len(losses) == 1 else losses[1] - losses[0]
+
+    def path(self, said: str | None) -> tuple[list[str], list[float], LossStream | None]:
+        """Names, prices and losses of the rounds to draw."""
+        if self.losses is None:
+            if said is not None:
+                raise InputError(f"--path is {said}, but there are no losses to take it from: pass --losses.")
+            return [], [], None
+        stream = self.stream(self.losses)
+        first, last = 0, (stream.n_rounds or 0) - 1
+        if said is not None:
+            start, _, end = said.partition("..")
+            first, last = _round(stream, "--path", start), _round(stream, "--path", end or start)
+        if not 0 <= last - first < MOST_STOPS:
+            raise InputError(
+                f"the path has {last - first + 1} rounds, but from 1 to {MOST_STOPS} can be drawn: "
+                f"choose them with --path FROM..TO."
+            )
+        part = rounds_of(stream, first, last + 1)
+        prices = price_stream(self.mdp, part).prices
+        names = names_of_rounds(stream)
+        stops = [names[t] if names else f"round {t}" for t in range(first, last + 1)]
+        return stops, prices.tolist(), part
+
+
+def _read_loss(mdp: MDP, option: str, file: str, sign: float) -> FloatArray:
+    try:
+        array = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise InputError(
+            f"{option} is {file}, but that is not a whole NumPy array: write it with numpy.save."
+        ) from None
+    except FileNotFoundError:
+        raise InputError(f"{option} is {file}, but there is no such file: check the path.") from None
+    return sign * as_loss(mdp, read_numbers(file, array), file)
+
+
+def _round(stream: LossStream, option: str, name: str) -> int:
+    names, count = names_of_rounds(stream), stream.n_rounds or 0
+    if names and name in names:
+        return names.index(name)
+    if not names and name.isdecimal() and int(name) < count:
+        return int(name)
+    known = f"{names[0]} to {names[-1]}" if names else f"0 to {count - 1}"
+    raise InputError(f"{option} names round {name!r}, but the rounds are {known}: choose one of them.")
+
+
+def _at(stream: LossStream, mdp: MDP, t: int) -> FloatArray:
+    return as_loss(mdp, next(_each(rounds_of(stream, t, t + 1), mdp)))
+
+
+def _each(stream: LossStream, mdp: MDP) -> Iterator[FloatArray]:
+    """The losses of a stream of at most `MOST_STOPS` rounds."""
+    for block in stream.blocks(mdp.shape, MOST_STOPS):
+        yield from block
+
+
+def _as_document(fan: FanPicture, stops: list[str], prices: list[float]) -> dict[str, object]:
+    return {
+        "xs": fan.xs.tolist(),
+        "ys": fan.ys.tolist(),
+        "faces": fan.n_faces,
+        "labels": fan.labels.tolist(),
+        "prices": fan.prices.tolist(),
+        "path": [
+            {"round": name, "x": x, "y": y, "price": price, "in_plane": inside}
+            for name, (x, y), price, inside in zip(
+                stops, fan.path.tolist(), prices, fan.in_plane.tolist(), strict=True
+            )
+        ],
+    }
