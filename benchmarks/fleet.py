@@ -134,7 +134,7 @@ def compare(members: int, days: int) -> dict[str, object]:
         spent = sum(float(polars.read_parquet_metadata(path)["seconds"]) for path in files)
         size = sum(path.stat().st_size for path in files)
     return {
-        "command": "python benchmarks/fleet.py",
+        "command": f"python benchmarks/fleet.py {members} {days}",
         "members": members,
         "days": days,
         "cores": cores,

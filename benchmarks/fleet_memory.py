@@ -60,7 +60,7 @@ def in_own_process(members: str) -> dict[str, float]:
 
 def main(*members: str) -> None:
     runs = [in_own_process(count) for count in members or ("2000", "200000")]
-    results = {"command": "python benchmarks/fleet_memory.py", "runs": runs}
+    results = {"command": " ".join(["python benchmarks/fleet_memory.py", *members]), "runs": runs}
     (HERE / "fleet_memory.json").write_text(json.dumps(results, indent=2) + "\n")
 
 

@@ -165,7 +165,7 @@ def _check_rows(path: Path) -> None:
 
     rows = polars.scan_parquet(path)
     for name in REQUIRED:
-        missing = rows.select(polars.col(name).is_null()).collect()[name]
+        missing = rows.select(polars.col(name).is_null()).collect(engine="streaming")[name]
         if not len(missing):
             raise InputError(f"{path} has no rows, but a fleet needs a member: check how it was written.")
         if missing.any():
@@ -174,7 +174,8 @@ def _check_rows(path: Path) -> None:
                 f"fill it in or drop the row."
             )
     # Hashes: eight bytes a member, where names could take any number.
-    hashes = rows.select(polars.col("member").cast(polars.String).hash()).collect()["member"]
+    hashed = rows.select(polars.col("member").cast(polars.String).hash())
+    hashes = hashed.collect(engine="streaming")["member"]
     repeated = ~hashes.is_first_distinct()
     if repeated.any():
         again = int(repeated.arg_max() or 0)

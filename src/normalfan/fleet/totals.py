@@ -84,8 +84,9 @@ def total_up(members: Path) -> Totals:
 
 def _largest(rows: polars.LazyFrame, column: str, count: int) -> tuple[Worst, ...]:
     by_name = rows.select("member", "total", "worst_round", "worst_price")
-    top = by_name.sort([column, "member"], descending=[True, False]).head(count).collect(engine="streaming")
-    return tuple(Worst(**row) for row in top.iter_rows(named=True))
+    top = by_name.top_k(count, by=[column, "member"], reverse=[False, True])
+    ordered = top.sort([column, "member"], descending=[True, False]).collect(engine="streaming")
+    return tuple(Worst(**row) for row in ordered.iter_rows(named=True))
 
 
 def _each(rows: polars.LazyFrame, column: str) -> Iterator[float]:
