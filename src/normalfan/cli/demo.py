@@ -102,8 +102,8 @@ def _print_story(title: str, motion: PricedMotion, summary: Summary, week: Week)
     console.print(f"{title}, {summary.rounds} days. What if it runs yesterday's plan?\n")
     console.print(
         f"Free on {summary.free} of {summary.rounds - 1} days, negligible (below {NEGLIGIBLE:.0%} of the "
-        f"day's value) on {summary.negligible}, priced on {summary.priced}. It costs ${summary.total:,.0f} in all, "
-        f"{summary.total / abs(summary.value):.0%} of the ${-summary.value:,.0f} that a new plan every day "
+        f"day's value) on {summary.negligible}, priced on {summary.priced}. It costs ${summary.total:,.0f} "
+        f"in all, {summary.total / abs(summary.value):.0%} of the ${-summary.value:,.0f} that a new plan a day "
         f"earns.\n"
     )
     console.print(_dear_days(motion, summary))
@@ -122,17 +122,17 @@ def _dear_days(motion: PricedMotion, summary: Summary) -> object:
     from rich.table import Table
 
     table = Table(title="The most expensive days, and the hour that carries most")
-    for name in ("day", "price", "hour", "charge", "old plan", "new plan", "variation"):
-        right = name in ("price", "variation")
-        table.add_column(name, justify="right" if right else "left", no_wrap=name in ("day", "price", "hour"))
+    for name in ("day", "price", "share", "hour"):
+        table.add_column(name, justify="right" if name in ("price", "share") else "left", no_wrap=True)
+    table.add_column("there: old plan → new plan")
+    table.add_column("variation", justify="right")
     for one in summary.dearest:
         table.add_row(
             one.name,
-            f"${one.price:,.0f} {one.price / summary.total:.0%}",
+            f"${one.price:,.0f}",
+            f"{one.price / summary.total:.0%}",
             _dear_hours(motion.by_step[one.round], most=1),
-            one.state,
-            one.action,
-            one.instead,
+            f"{one.state}: {one.action} → {one.instead}",
             f"no. {one.variation_rank}",
         )
     return table
