@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from normalfan.cli.output import AsJson, check_target, print_json
 from normalfan.environments.battery import CLOCK, Battery
 from normalfan.environments.ercot import ercot_prices
 from normalfan.errors import InputError
+from normalfan.files import written_atomically
 from normalfan.io import save_losses, save_mdp
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.stream import price_stream
@@ -80,6 +82,9 @@ def _export(mdp: MDP, losses: FactoredLosses, folder: Path) -> None:
         ) from None
     save_mdp(mdp, folder / "model.npz")
     save_losses(losses, mdp, folder / "prices.csv", features=folder / "features.csv")
+    lines = [json.dumps({"round": t, "theta": theta}) for t, theta in enumerate(losses.coefficients.tolist())]
+    with written_atomically(folder / "prices.jsonl") as file:
+        file.write("\n".join([*lines, ""]).encode())
 
 
 def _write_report(path: str, mdp: MDP, losses: FactoredLosses, motion: PricedMotion, title: str) -> None:
@@ -103,8 +108,8 @@ def _print_story(title: str, motion: PricedMotion, summary: Summary, week: Week)
     console.print(
         f"Free on {summary.free} of {summary.rounds - 1} days, negligible (below {NEGLIGIBLE:.0%} of the "
         f"day's value) on {summary.negligible}, priced on {summary.priced}. It costs ${summary.total:,.0f} "
-        f"in all, {summary.total / abs(summary.value):.0%} of the ${-summary.value:,.0f} that a new plan a day "
-        f"earns.\n"
+        f"in all, {summary.total / abs(summary.value):.0%} of the ${-summary.value:,.0f} that a new plan a "
+        f"day earns.\n"
     )
     console.print(_dear_days(motion, summary))
     console.print(
