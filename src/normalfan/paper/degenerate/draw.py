@@ -64,7 +64,7 @@ def _stack(ours: polars.DataFrame, folder: Path) -> list[Path]:
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
         )  # fmt: skip
     axes.set_xticks(places, [LABELS[selector] for selector in SELECTORS])
-    axes.set_ylabel("regret a round")
+    axes.set_ylabel("regret a round (units of loss)")
     axes.set_title("One price, and what the choice of a point adds")
     axes.grid(visible=False, axis="x")
     axes.margins(y=0.25)
@@ -86,7 +86,7 @@ def _dimension(ours: polars.DataFrame, folder: Path) -> list[Path]:
         )  # fmt: skip
     axes.set_xticks(range(2, int(layers[-1]) + 1, 2))
     axes.set_xlabel("free layers n of the face that is held (dimension 2ⁿ − 1)")
-    axes.set_ylabel("selection error a round")
+    axes.set_ylabel("selection error a round (units of loss)")
     axes.set_title("The larger the face, the more there is to get wrong")
     axes.legend(loc="upper left")
     return save_figure(figure, folder, "degenerate-dimension")

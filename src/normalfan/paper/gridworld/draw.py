@@ -92,7 +92,7 @@ def _training(frame: polars.DataFrame, folder: Path) -> list[Path]:
                 )
         axes[0, column].set_title(scenario)
         axes[0, column].set_yscale("log")
-    axes[0, 0].set_ylabel("regret per episode")
+    axes[0, 0].set_ylabel("regret per episode\n(units of loss)")
     axes[1, 0].set_ylabel("share of steps\nnear the walls")
     figure.supxlabel("episode", fontsize=9)
     handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -119,7 +119,7 @@ def _sensitivity(totals: Totals, folder: Path) -> list[Path]:
     axes.set_yticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
     axes.minorticks_off()
     axes.set_xticks(np.arange(len(DESIGNS)), [label for _, _, label in DESIGNS])
-    axes.set_ylabel("regret of mirror descent\nover thresholded")
+    axes.set_ylabel("regret of mirror descent\nover thresholded (ratio)")
     figure.legend(loc="outside upper center", ncols=4)
     return save_figure(figure, folder, "gridworld-sensitivity")
 

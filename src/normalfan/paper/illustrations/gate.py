@@ -35,7 +35,7 @@ def draw(folder: Path) -> Sequence[Path]:
                   textcoords="offset points", ha="center", fontsize=8)  # fmt: skip
     axes.set(
         xlabel="advantage of the action",
-        ylabel="its probability",
+        ylabel="probability of the action",
         title=f"After {ROUNDS} rounds of one loss, step size {ETA:g}: mass beyond the threshold goes",
     )
     axes.legend(loc="lower right", bbox_to_anchor=(0.98, 0.25))

@@ -44,7 +44,7 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
                 ha="center", fontsize=7,
             )  # fmt: skip
     left.set_xticks(range(len(REGIMES)), [LABELS[regime] for regime in REGIMES])
-    left.set_ylabel("sum over the rounds")
+    left.set_ylabel("sum over the rounds (units of loss)")
     left.set_title("Far motion may be free")
     left.grid(visible=False, axis="x")
     left.margins(y=0.25)
@@ -62,8 +62,8 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
         )  # fmt: skip
     end = 1.05 * largest(frame["price"])
     right.plot([0, end], [0, end], color=COLOURS["black"], linewidth=0.8, zorder=1, label="regret = Γ")
-    right.set_xlabel("price Γ, sum over the rounds")
-    right.set_ylabel("regret of the tracker")
+    right.set_xlabel("price Γ over the rounds (units of loss)")
+    right.set_ylabel("regret of the tracker (units of loss)")
     right.set_title("The tracker pays Γ, at any rate")
     right.legend(loc="upper left")
     return save_figure(figure, folder, "simplex")
