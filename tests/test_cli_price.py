@@ -73,7 +73,6 @@ def test_the_battery_from_every_format(suffix: str, battery: Any, tmp_path: Path
 
 
 def test_an_environment_with_losses_from_every_format(rng: np.random.Generator, tmp_path: Path) -> None:
-    pytest.importorskip("gymnasium")
     mdp = nf.io.load_mdp("gym:FrozenLake-v1", horizon=6)
     losses = nf.ArrayLosses(rng.normal(size=(12, *mdp.shape)))
     motion = nf.price_stream(mdp, losses)
@@ -139,7 +138,6 @@ def test_a_default_and_a_start_by_name(tmp_path: Path) -> None:
 
 
 def test_a_report_beside_the_numbers(stored: tuple[Path, Path], tmp_path: Path) -> None:
-    pytest.importorskip("normalfan.report")
     page = tmp_path / "page.html"
     assert call("price", *stored, "--report", page).code == 0
     assert "2021-02-16" in page.read_text()

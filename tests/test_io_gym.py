@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
 import normalfan as nf
 from sentences import check_refusal
-
-gymnasium = pytest.importorskip("gymnasium")
 
 
 def best_return(env: Any, horizon: int) -> float:
