@@ -25,6 +25,7 @@ from normalfan.io import save_mdp
 from normalfan.sweep import Processes
 
 HERE = Path(__file__).parent
+ROW_GROUP = 10_000  # rows: polars reads at least a row group of the table at a time
 
 
 def make_fleet(folder: Path, members: int) -> Path:
@@ -35,14 +36,13 @@ def make_fleet(folder: Path, members: int) -> Path:
         member=polars.format("member {}", polars.int_range(members)),
         model=polars.lit("model.npz"),
         losses=polars.lit("losses.npy"),
-    ).write_parquet(table)
+    ).write_parquet(table, row_group_size=ROW_GROUP)
     return table
 
 
-def price(folder: str, members: str) -> dict[str, float]:
-    table = make_fleet(Path(folder), int(members))
+def price(table: str) -> dict[str, float]:
     start = time.perf_counter()
-    result = price_fleet(members_of_table(table), Path(folder) / "out", Processes())
+    result = price_fleet(members_of_table(table), Path(table).parent / "out", Processes())
     return {
         "members": result.totals.members,
         "client_peak_megabytes": peak_megabytes(),
@@ -52,7 +52,8 @@ def price(folder: str, members: str) -> dict[str, float]:
 
 def in_own_process(members: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "price", folder, members]
+        table = make_fleet(Path(folder), int(members))
+        command = [sys.executable, __file__, "price", str(table)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     print(done.stdout.strip(), flush=True)
     return json.loads(done.stdout)
@@ -66,7 +67,7 @@ def main(*members: str) -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["price", folder, members]:
-            print(json.dumps(price(folder, members)))
+        case ["price", table]:
+            print(json.dumps(price(table)))
         case members:
             main(*members)
