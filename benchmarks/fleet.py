@@ -94,8 +94,9 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
     environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1")}
     dask = [sys.executable, "-m", "dask"]
     serve = [*dask, "scheduler", "--host", address, "--no-dashboard"]
-    work = [*dask, "worker", address, "--nworkers", str(workers), "--nthreads", "1", "--no-dashboard"]
-    started = [subprocess.Popen(command, cwd=folder, env=environment, **quiet) for command in (serve, work)]
+    work = [*dask, "worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+    commands = [serve, *[work] * workers]
+    started = [subprocess.Popen(command, cwd=folder, env=environment, **quiet) for command in commands]
     try:
         wait_for_workers(address, workers)
         yield address
