@@ -166,6 +166,10 @@ def test_verdicts_follow_the_thresholded_update(level: pl.DataFrame) -> None:
 def test_the_factor_is_three_to_four(level: pl.DataFrame) -> None:
     for factor, verdict in ((1 / 3.5, Verdict.HOLDS), (1 / 5, Verdict.FALSE), (1 / 2, Verdict.FALSE)):
         assert rows(scaled(level, factor, THRESHOLDED))["gridworld/factor"].verdict == verdict
+    slow_somewhere = scaled(
+        scaled(level, 1 / 5, THRESHOLDED), 2.5, THRESHOLDED, pl.col("scenario") == "moving goal"
+    )
+    assert rows(slow_somewhere)["gridworld/factor"].verdict == Verdict.DEPENDS
 
 
 @pytest.mark.parametrize(
