@@ -19,9 +19,10 @@ from normalfan.learners import (
 )
 from normalfan.paper.experiment import Row, Scale, Verdict
 from normalfan.paper.gridworld import EXPERIMENT
-from normalfan.paper.gridworld.measures import Estimate, Run, below, jackknife, mean_of, times_below
+from normalfan.paper.gridworld.measures import Run, below, jackknife, times_below
 from normalfan.paper.gridworld.run import problem, run_cell, scenario_losses
 from normalfan.paper.gridworld.settings import ALTERNATIVES, FLOOR, KINDS, SCENARIOS, cells
+from normalfan.paper.judging import Estimate, estimate
 from normalfan.problem.losses import ArrayLosses
 
 TOY = {"side": 4, "horizon": 6, "episodes": 40}
@@ -237,16 +238,16 @@ def test_figures_are_drawn(frame: pl.DataFrame, tmp_path: Path) -> None:
 
 def test_estimates() -> None:
     samples = np.array([1.0, 2.0, 4.0, 7.0])
-    by_formula, by_jackknife = mean_of(samples), jackknife(lambda x: float(x.mean()), samples)
-    assert by_jackknife.value == pytest.approx(by_formula.value) == pytest.approx(3.5)
+    by_formula, by_jackknife = estimate(samples), jackknife(lambda x: float(x.mean()), samples)
+    assert by_jackknife.mean == pytest.approx(by_formula.mean) == pytest.approx(3.5)
     assert by_jackknife.error == pytest.approx(by_formula.error) == pytest.approx(samples.std(ddof=1) / 2)
     low, high = (Run("", (None, None, None), dict(enumerate(k * samples))) for k in (1.0, 3.0))
-    assert times_below(low, high).value == pytest.approx(3.0)
+    assert times_below(low, high).mean == pytest.approx(3.0)
     assert times_below(low, high).error == pytest.approx(0.0, abs=1e-12)
     assert below(low, high)
     assert not below(high, low)
     assert not below(low, low)
-    assert not mean_of(np.array([5.0])).above(0.0)
+    assert not estimate(np.array([5.0])).above(0.0)
     assert Estimate(3.5, 0.1).within(3, 4)
     assert Estimate(2.9, 0.1).within(3, 4)
     assert not Estimate(2.7, 0.1).within(3, 4)

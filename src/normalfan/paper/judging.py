@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     import polars
 
 
+SURE = 2.0  # a difference counts when it exceeds this many standard errors
+ROUNDING = 1e-9  # and is more than rounding
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A mean over seeds and its standard error (nan with a single seed)."""
@@ -34,14 +38,33 @@ class Estimate:
     mean: float
     error: float
 
+    def __str__(self) -> str:
+        """As many digits as the error leaves."""
+        if not math.isfinite(self.error):
+            return f"{self.mean:.3g} (one seed)"
+        decimals = 4 if self.error < 1e-4 else max(0, -math.floor(math.log10(self.error)))
+        return f"{self.mean:.{decimals}f} ± {self.error:.{decimals}f}"
+
     def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
         if not math.isfinite(self.error):
             return format(self.mean, spec)
         return f"{self.mean:{spec}} ± {self.error:.1g}"
 
     def agrees(self, claimed: float, slack: float) -> bool:
         error = self.error if math.isfinite(self.error) else 0.0
-        return abs(self.mean - claimed) <= max(slack, 2 * error)
+        return abs(self.mean - claimed) <= max(slack, SURE * error)
+
+    def above(self, bound: float) -> bool:
+        """Surely above; never with a single seed, which has no error to speak of."""
+        lead = self.mean - bound
+        return math.isfinite(self.error) and lead > max(SURE * self.error, ROUNDING * abs(self.mean))
+
+    def within(self, low: float, high: float) -> bool:
+        """Not surely outside."""
+        error = self.error if math.isfinite(self.error) else math.inf
+        return self.mean + SURE * error >= low and self.mean - SURE * error <= high
 
 
 def estimate(values: Iterable[float]) -> Estimate:

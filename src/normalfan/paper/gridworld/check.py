@@ -22,7 +22,6 @@ from normalfan.paper.gridworld.measures import (
     below,
     jackknife,
     listed,
-    mean_of,
     numbers,
     tally,
     times_below,
@@ -30,6 +29,7 @@ from normalfan.paper.gridworld.measures import (
 )
 from normalfan.paper.gridworld.sensitivity import sensitivity_rows
 from normalfan.paper.gridworld.settings import ETAS, KINDS, OURS, SCENARIOS, SHARP
+from normalfan.paper.judging import estimate
 from normalfan.problem.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _lowest_in(totals: Totals, scenario: str) -> Row:
     rivals = (*MIRROR, *TRUST)
     cases = {("", rival): held for rival, held in _wins(totals, scenario, rivals).items()}
     runs = [totals.best(scenario, method) for method in ("thresholded", *rivals)]
-    means = {("", run.method): mean_of(np.array(list(run.regret.values()))) for run in runs}
+    means = {("", run.method): estimate(run.regret.values()) for run in runs}
     return Row(
         f"gridworld/lowest/{scenario.replace(' ', '-')}",
         f"The thresholded update has the lowest cumulative regret: {scenario}.",
@@ -105,7 +105,7 @@ def _factor(totals: Totals) -> Row:
         for scenario in SCENARIOS
     }
     cases = {case: gain.within(*FACTOR) for case, gain in gains.items()}
-    values = [gain.value for gain in gains.values()]
+    values = [gain.mean for gain in gains.values()]
     spans = min(values) < FACTOR[0] and max(values) > FACTOR[1]  # a number with scenarios on both sides
     return Row(
         "gridworld/factor",
@@ -168,8 +168,8 @@ def _wall_mass(frame: polars.DataFrame) -> Row:
             with_threshold, _ = recorded(frame, scenario, "thresholded", measure)
             without, _ = recorded(frame, scenario, "mirror descent", measure)
             case = words, scenario
-            ours[case], plain[case] = mean_of(with_threshold.mean(axis=0)), mean_of(without.mean(axis=0))
-            more[case] = mean_of((with_threshold - without).mean(axis=0))
+            ours[case], plain[case] = estimate(with_threshold.mean(axis=0)), estimate(without.mean(axis=0))
+            more[case] = estimate((with_threshold - without).mean(axis=0))
     sharp = {case: gain.above(0.0) for case, gain in more.items() if case[1] in SHARP}
     primary = next(iter(WALL_MEASURES.values()))
     said = [f"{case[1]} {ours[case]} against {plain[case]}" for case in ours if case[0] == primary]

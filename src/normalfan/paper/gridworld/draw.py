@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from normalfan.paper.gridworld.check import recorded
-from normalfan.paper.gridworld.measures import Run, Totals, mean_of, times_below
+from normalfan.paper.gridworld.measures import Run, Totals, times_below
 from normalfan.paper.gridworld.sensitivity import pair_under
 from normalfan.paper.gridworld.settings import OURS, SCENARIOS
+from normalfan.paper.judging import estimate
 from normalfan.paper.style import COLOURS, MARKERS, new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _sensitivity(totals: Totals, folder: Path) -> list[Path]:
             for variant, beyond, _ in DESIGNS
         ]
         axes.errorbar(
-            np.arange(len(gains)) + 0.12 * (i - 1.5), [gain.value for gain in gains],
+            np.arange(len(gains)) + 0.12 * (i - 1.5), [gain.mean for gain in gains],
             yerr=[gain.error if np.isfinite(gain.error) else 0.0 for gain in gains],
             fmt=MARKERS[i], color=COLOURS[colours[i]], label=scenario, markersize=5, capsize=2,
             elinewidth=0.8,
@@ -125,8 +126,8 @@ def _sensitivity(totals: Totals, folder: Path) -> list[Path]:
 
 
 def _mean_and_error(run: Run) -> tuple[float, float]:
-    mean = mean_of(np.array(list(run.regret.values())))
-    return mean.value, mean.error if np.isfinite(mean.error) else 0.0
+    regret = estimate(run.regret.values())
+    return regret.mean, regret.error if np.isfinite(regret.error) else 0.0
 
 
 def _episodes(frame: Any) -> int:

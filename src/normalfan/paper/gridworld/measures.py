@@ -16,42 +16,18 @@ import numpy as np
 
 from normalfan.paper.experiment import Verdict
 from normalfan.paper.gridworld.settings import ETAS, OURS
+from normalfan.paper.judging import Estimate, estimate
 from normalfan.problem.arrays import FloatArray
 
 if TYPE_CHECKING:
     import polars
 
-SURE = 2.0  # a difference counts when it exceeds this many standard errors
-ROUNDING = 1e-9  # and is more than rounding
 MATTERS = 1.1  # a gain counts from this ratio on
 
 Case = tuple[str, str]  # a design, a scenario
 
 Anything = TypeVar("Anything")
 Setting = tuple[float | None, float | None, float | None]  # step size, threshold, penalty
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number and its standard error over seeds."""
-
-    value: float
-    error: float
-
-    def __str__(self) -> str:
-        if not math.isfinite(self.error):
-            return f"{self.value:.3g} (one seed)"
-        decimals = 4 if self.error < 1e-4 else max(0, -math.floor(math.log10(self.error)))
-        return f"{self.value:.{decimals}f} ± {self.error:.{decimals}f}"
-
-    def above(self, bound: float) -> bool:
-        """Surely above; never with a single seed, which has no error to speak of."""
-        lead = self.value - bound
-        return math.isfinite(self.error) and lead > max(SURE * self.error, ROUNDING * abs(self.value))
-
-    def within(self, low: float, high: float) -> bool:
-        """Not surely outside."""
-        return self.value + SURE * self.error >= low and self.value - SURE * self.error <= high
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +85,7 @@ def times_below(low: Run, high: Run) -> Estimate:
 def below(low: Run, high: Run) -> bool:
     """Whether `low` has surely less regret, seed by seed."""
     pair = _paired(low, high)
-    return mean_of(pair[1] - pair[0]).above(0.0)
-
-
-def mean_of(samples: FloatArray) -> Estimate:
-    if len(samples) < 2:
-        return Estimate(float(np.mean(samples)), math.inf)
-    return Estimate(float(np.mean(samples)), float(np.std(samples, ddof=1) / math.sqrt(len(samples))))
+    return estimate(pair[1] - pair[0]).above(0.0)
 
 
 def jackknife(statistic: Callable[[FloatArray], float], samples: FloatArray) -> Estimate:
@@ -123,7 +93,7 @@ def jackknife(statistic: Callable[[FloatArray], float], samples: FloatArray) -> 
     n = samples.shape[-1]
     value = float(statistic(samples))
     if n < 2:
-        return Estimate(value, math.inf)
+        return Estimate(value, math.nan)
     without = np.array([statistic(np.delete(samples, i, axis=-1)) for i in range(n)])
     return Estimate(value, float(math.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))))
 
@@ -159,7 +129,7 @@ def listed(estimates: Mapping[Case, Estimate]) -> str:
 
 def numbers(estimates: Mapping[Case, Estimate], suffix: str = "") -> dict[str, float]:
     """The values alone, by a name that says the case."""
-    return {", ".join(filter(None, (*case, suffix))): number.value for case, number in estimates.items()}
+    return {", ".join(filter(None, (*case, suffix))): number.mean for case, number in estimates.items()}
 
 
 def _by_design(cases: Mapping[Case, Anything]) -> dict[str, dict[str, Anything]]:

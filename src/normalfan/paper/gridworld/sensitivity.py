@@ -12,7 +12,6 @@ from normalfan.paper.experiment import Row
 from normalfan.paper.gridworld.measures import (
     MATTERS,
     Case,
-    Estimate,
     Run,
     Totals,
     below,
@@ -23,6 +22,7 @@ from normalfan.paper.gridworld.measures import (
     verdict_of,
 )
 from normalfan.paper.gridworld.settings import ETAS, FLOOR, OURS, SCENARIOS
+from normalfan.paper.judging import Estimate
 
 NOISES = ("noise 0.1", "noise 0.3")
 
