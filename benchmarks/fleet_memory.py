@@ -1,6 +1,6 @@
 """Peak memory of the client of a fleet, as members grow in number; writes fleet_memory.json beside itself.
 
-    python benchmarks/fleet_memory.py [MEMBERS …]          2,000 and 200,000, if not told otherwise
+    python benchmarks/fleet_memory.py [MEMBERS …]          2,000, 20,000 and 200,000, if not told
 
 Members are as small as can be (one state, two actions, three rounds), and share their files: what could grow
 is only what the client keeps of them. Each run is a process of its own, with a worker process for each core.
@@ -21,6 +21,7 @@ from memory import peak_megabytes
 
 import normalfan as nf
 from normalfan.fleet import members_of_table, price_fleet
+from normalfan.fleet.totals import gather_members, total_up
 from normalfan.io import save_mdp
 from normalfan.sweep import Processes
 
@@ -50,18 +51,29 @@ def price(table: str) -> dict[str, float]:
     }
 
 
-def in_own_process(members: str) -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as folder:
-        table = make_fleet(Path(folder), int(members))
-        command = [sys.executable, __file__, "price", str(table)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+def total(cells: str, copies: str) -> dict[str, float]:
+    """Only what follows the sweep, on several copies of its results: fleets too large to price here."""
+    files = sorted(Path(cells).rglob("*.parquet")) * int(copies)
+    members = Path(cells).parent / "copies.parquet"
+    gather_members(files, members)
+    return {"members": total_up(members).members, "client_peak_megabytes": peak_megabytes()}
+
+
+def in_own_process(*arguments: str) -> dict[str, float]:
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     print(done.stdout.strip(), flush=True)
     return json.loads(done.stdout)
 
 
 def main(*members: str) -> None:
-    runs = [in_own_process(count) for count in members or ("2000", "200000")]
-    results = {"command": " ".join(["python benchmarks/fleet_memory.py", *members]), "runs": runs}
+    runs = []
+    for count in members or ("2000", "20000", "200000"):
+        with tempfile.TemporaryDirectory() as folder:
+            runs.append(in_own_process("price", str(make_fleet(Path(folder), int(count)))))
+            totals = [in_own_process("total", f"{folder}/out/cells", copies) for copies in ("1", "5", "20")]
+    command = " ".join(["python benchmarks/fleet_memory.py", *members])
+    results = {"command": command, "runs": runs, "totals_of_copies_of_the_last": totals}
     (HERE / "fleet_memory.json").write_text(json.dumps(results, indent=2) + "\n")
 
 
@@ -69,5 +81,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["price", table]:
             print(json.dumps(price(table)))
+        case ["total", cells, copies]:
+            print(json.dumps(total(cells, copies)))
         case members:
             main(*members)

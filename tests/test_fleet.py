@@ -215,6 +215,18 @@ def test_the_memory_of_the_client_does_not_grow_with_the_fleet(
     assert peak(4000) < 1.3 * peak(400)
 
 
+def test_names_of_many_members_are_compared_in_parts(
+    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, table = polars.read_parquet(fleet), tmp_path / "many.parquet"
+    monkeypatch.setattr(members_module, "NAMES_AT_ONCE", 2)
+    rows.write_parquet(table)
+    assert len(members_of_table(table)) == len(rows)
+    for again in range(len(rows)):  # whichever part it falls in
+        polars.concat([rows, rows[again : again + 1]]).write_parquet(table)
+        check_refusal(lambda: members_of_table(table), f"row 8 repeats the member of row {again + 1}")
+
+
 def test_bad_fleets_are_refused(fleet: Path, tmp_path: Path) -> None:
     def table(frame: polars.DataFrame) -> Any:
         frame.write_parquet(tmp_path / "bad.parquet")

@@ -15,10 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote
 
 from normalfan.errors import InputError
+
+if TYPE_CHECKING:
+    import polars
 
 REQUIRED = ("member", "model", "losses")
 OPTIONAL = ("features", "default", "horizon", "start", "rewards")
@@ -26,6 +29,9 @@ PATHS = ("model", "losses", "features")
 
 ROWS_AT_ONCE = 8192
 """Rows of a table that are read together."""
+
+NAMES_AT_ONCE = 1_000_000
+"""Names that are compared with each other together."""
 
 PREFIX = "member="
 
@@ -173,14 +179,22 @@ def _check_rows(path: Path) -> None:
                 f"{path}, row {1 + int(missing.arg_max() or 0)} has no {name}, but every member needs one: "
                 f"fill it in or drop the row."
             )
-    # Hashes: eight bytes a member, where names could take any number.
-    hashed = rows.select(polars.col("member").cast(polars.String).hash())
-    hashes = hashed.collect(engine="streaming")["member"]
-    repeated = ~hashes.is_first_distinct()
-    if repeated.any():
-        again = int(repeated.arg_max() or 0)
-        before = int((hashes == hashes[again]).arg_max() or 0)
-        raise InputError(
-            f"{path}, row {1 + again} repeats the member of row {1 + before}, but each may appear once: "
-            f"rename or drop one of the two."
-        )
+    _check_names(path, rows, len(missing))
+
+
+def _check_names(path: Path, rows: polars.LazyFrame, count: int) -> None:
+    """Refuse two members of one name: by hashes, and of many members by a part of the hashes at a time."""
+    import polars
+
+    hashes = rows.select(polars.col("member").cast(polars.String).hash()).with_row_index("row")
+    parts = 1 + count // NAMES_AT_ONCE
+    for part in range(parts):
+        mine = hashes.filter(polars.col("member") % parts == part).collect(engine="streaming")
+        repeated = mine.filter(~mine["member"].is_first_distinct())
+        if len(repeated):
+            again, name = repeated.row(0)
+            before = mine.filter(mine["member"] == name)["row"][0]
+            raise InputError(
+                f"{path}, row {1 + again} repeats the member of row {1 + before}, but each may appear once: "
+                f"rename or drop one of the two."
+            )
