@@ -31,14 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(demo)
-app.command()(bench)
-app.command()(price)
-app.command()(fan)
-app.command()(watch)
-app.command()(replan)
-app.command()(fleet)
-app.command()(reproduce)
+for command in (demo, price, replan, watch, fan, fleet, reproduce, bench):
+    app.command()(command)
 
 
 @app.callback(invoke_without_command=True)
