@@ -175,3 +175,13 @@ def test_some_rounds_of_a_stream(rng: np.random.Generator) -> None:
         some = every_round(rounds_of(stream, 2, 4), MDP)
         assert np.array_equal(some, every_round(stream, MDP)[2:4])
     check_refusal(lambda: rounds_of(nf.IterableLosses(iter(array)), 0, 2), "IterableLosses")
+
+
+def test_arrays_open_without_their_problem_and_tables_do_not(tmp_path: Path) -> None:
+    losses = np.arange(24.0).reshape(2, 3, 2, 2)
+    np.save(tmp_path / "losses.npy", losses)
+    np.savez(tmp_path / "losses.npz", losses=losses)
+    for name in ("losses.npy", "losses.npz"):
+        np.testing.assert_array_equal(nf.io.open_losses(tmp_path / name).array, losses)
+    (tmp_path / "losses.csv").write_text("round,loss\n0,1\n")
+    check_refusal(lambda: nf.io.open_losses(tmp_path / "losses.csv"), "losses.csv is opened without its mdp")

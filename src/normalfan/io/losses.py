@@ -22,7 +22,7 @@ RULE = "losses are a .npy, .npz, .csv or .parquet file"
 
 def open_losses(
     source: str | Path,
-    mdp: MDP,
+    mdp: MDP | None = None,
     *,
     features: str | Path | None = None,
     default: float | None = None,
@@ -32,20 +32,24 @@ def open_losses(
     `.npy`: [T, H, S, A], or [T, S, A] or [T, A] if constant along the rest; read as it is used.
     `.npz`: one such array, or `coefficients` [T, K] and `features` [K, H, S, A]; perhaps `round_labels` [T].
     `.csv`, `.parquet`: a long table of losses, or, with `features`, coefficients per round for that table.
-    `default`: what a cell that a long table leaves out costs.
+    `default`: what a cell that a long table leaves out costs. Tables speak in the names of `mdp` and need
+    it; arrays are checked against it if it is given.
     """
     path = existing_file(source)
     _check_options(path, features, default)
-    match path.suffix:
-        case ".npy":
-            return _array_losses(path, map_npy(path), mdp)
-        case ".npz":
-            return _stored_losses(path, mdp)
-        case ".csv" | ".parquet" if features is None:
-            return read_loss_table(path, mdp, default)
-        case ".csv" | ".parquet":
-            return read_factored(path, str(features), mdp)
-    raise unknown_suffix(path, RULE)
+    if path.suffix == ".npy":
+        return _array_losses(path, map_npy(path), mdp)
+    if path.suffix == ".npz":
+        return _stored_losses(path, mdp)
+    if path.suffix not in SUFFIXES:
+        raise unknown_suffix(path, RULE)
+    if mdp is None:
+        raise InputError(
+            f"{path} is opened without its mdp, but a table's names are the problem's: pass it, too."
+        )
+    if features is None:
+        return read_loss_table(path, mdp, default)
+    return read_factored(path, str(features), mdp)
 
 
 def save_losses(
@@ -86,12 +90,12 @@ def _labels(losses: LossStream) -> dict[str, npt.NDArray[Any]]:
     return {} if names is None else {ROUND_LABELS: np.array(names)}
 
 
-def _stored_losses(path: Path, mdp: MDP) -> ArrayLosses | FactoredLosses:
+def _stored_losses(path: Path, mdp: MDP | None) -> ArrayLosses | FactoredLosses:
     arrays = read_npz(path)
     labels = arrays.pop(ROUND_LABELS, None)
     names = None if labels is None else [str(name) for name in np.atleast_1d(labels)]
     if set(arrays) == {"coefficients", "features"}:
-        _check_shape(path, "features", arrays["features"].shape[1:], mdp.shape)
+        _check_shape(path, "features", arrays["features"].shape[1:], mdp)
         return FactoredLosses(arrays["coefficients"], arrays["features"], round_names=names)
     if len(arrays) != 1:
         shown = ", ".join(sorted(arrays)) or "nothing"
@@ -103,7 +107,7 @@ def _stored_losses(path: Path, mdp: MDP) -> ArrayLosses | FactoredLosses:
 
 
 def _array_losses(
-    path: Path, array: npt.NDArray[Any], mdp: MDP, names: list[str] | None = None
+    path: Path, array: npt.NDArray[Any], mdp: MDP | None, names: list[str] | None = None
 ) -> ArrayLosses:
     if array.dtype.kind not in "fiub":
         raise InputError(
@@ -115,11 +119,13 @@ def _array_losses(
             f"{path} has shape {list(array.shape)}, but losses are [T, H, S, A], [T, S, A] or [T, A]: "
             f"put the rounds first."
         )
-    _check_shape(path, "losses", array.shape[1:], mdp.shape[4 - len(axes) :])
+    _check_shape(path, "losses", array.shape[1:], mdp)
     return ArrayLosses(array, axes, round_names=names)
 
 
-def _check_shape(path: Path, what: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+def _check_shape(path: Path, what: str, shape: tuple[int, ...], mdp: MDP | None) -> None:
+    """Refuse an array whose axes, the last of [H, S, A], are not the problem's."""
+    expected = shape if mdp is None else mdp.shape[-len(shape) :]
     if shape != expected:
         raise InputError(
             f"{path} has {what} of shape [·, {', '.join(map(str, shape))}], but the model's are "
