@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from normalfan._kernels.buffers import aligned_zeros, frozen
-from normalfan._kernels.compiling import inner, kernel
+from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.exponential import weight
 from normalfan._kernels.lanes import broadcast, fma, lane_count, lanes_of, minimum
 from normalfan._kernels.memory import item, load, store
@@ -42,20 +42,26 @@ def charge_arms(losses, start, behind):
         behind[a] -= best
 
 
+@inlined
+def pay_round(t, losses, arms, etas, behind, paid):
+    """What every run pays in round t with the weights exp(−η·behind)."""
+    zero = lanes_of(WORD(0))
+    runs = len(etas)
+    for first in range(0, runs, lane_count(zero)):
+        eta = load(etas, first, zero)
+        weighed, mass = zero, zero
+        for a in range(arms):
+            w = weight(broadcast(-item(behind, a), zero) * eta)
+            weighed = fma(w, broadcast(item(losses, t * arms + a), zero), weighed)
+            mass = mass + w
+        store(paid, t * runs + first, weighed / mass)
+
+
 @kernel
 def hedge_kernel(losses, arms, etas, behind, paid):
     """Runs that share their losses [T*K]; fills paid [T*runs]."""
-    zero = lanes_of(WORD(0))
-    runs = len(etas)
-    for t in range(len(paid) // runs):
-        for first in range(0, runs, lane_count(zero)):
-            eta = load(etas, first, zero)
-            weighed, mass = zero, zero
-            for a in range(arms):
-                w = weight(broadcast(-item(behind, a), zero) * eta)
-                weighed = fma(w, broadcast(item(losses, t * arms + a), zero), weighed)
-                mass = mass + w
-            store(paid, t * runs + first, weighed / mass)
+    for t in range(len(paid) // len(etas)):
+        pay_round(t, losses, arms, etas, behind, paid)
         charge_arms(losses, t * arms, behind)
 
 

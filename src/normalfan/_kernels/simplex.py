@@ -18,8 +18,7 @@ import numpy as np
 
 from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, kernel
-from normalfan._kernels.exponential import weight
-from normalfan._kernels.hedge import LANES, WORD, charge_arms, whole_lanes
+from normalfan._kernels.hedge import LANES, WORD, charge_arms, pay_round, whole_lanes
 from normalfan._kernels.lanes import (
     at_most,
     bits_of,
@@ -38,17 +37,8 @@ ALL = (1 << LANES) - 1
 @kernel
 def optimistic_kernel(losses, arms, etas, behind, ahead, paid):
     """Exponential weights that count the last loss twice; fills paid [T*runs]."""
-    zero = lanes_of(WORD(0))
-    runs = len(etas)
-    for t in range(len(paid) // runs):
-        for first in range(0, runs, lane_count(zero)):
-            eta = load(etas, first, zero)
-            weighed, mass = zero, zero
-            for a in range(arms):
-                w = weight(broadcast(-item(ahead, a), zero) * eta)
-                weighed = fma(w, broadcast(item(losses, t * arms + a), zero), weighed)
-                mass = mass + w
-            store(paid, t * runs + first, weighed / mass)
+    for t in range(len(paid) // len(etas)):
+        pay_round(t, losses, arms, etas, ahead, paid)
         charge_arms(losses, t * arms, behind)
         ahead[:] = behind
         charge_arms(losses, t * arms, ahead)
