@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import polars
 
 LISTS = ("price", "value", "crossed")
-ROWS_AT_ONCE = 65_536
+ROWS_AT_ONCE = 8192
+"""Rows in a group of the members' file: polars holds some groups at a time."""
+
 SHOWN = 5
 
 
@@ -54,7 +56,7 @@ def gather_members(cells: list[Path], target: Path) -> None:
     try:
         with written_atomically(target) as file:
             rows = polars.scan_parquet(cells) if cells else empty
-            rows.drop(*LISTS).sink_parquet(file)
+            rows.drop(*LISTS).sink_parquet(file, row_group_size=ROWS_AT_ONCE)
     except (OSError, polars.exceptions.PolarsError) as error:
         raise WorkStopped(
             f"The sweep is done, but {target} could not be written ({error}); make room there or see to "
