@@ -86,14 +86,17 @@ def test_variation_that_agrees_everywhere_would_hold() -> None:
     assert rows(frame)["simplex/within-cone-variation"].verdict is Verdict.HOLDS
 
 
-def test_geometry_blind_regret_that_is_noise_would_hold(rng: np.random.Generator) -> None:
+def test_geometry_blind_regret_is_tied_or_not() -> None:
     frame = tiny()
     runs = [name for name in frame.columns if name.split(" ")[0] in ("hedge", "optimistic", "euclidean")]
-    noise = pl.DataFrame({name: rng.standard_normal(len(frame)) for name in runs})
-    # Alternating signs: no correlation with anything that is alike within a group of trials.
-    sign = pl.Series([1.0, -1.0] * (len(frame) // 2))
-    frame = frame.with_columns((noise[name] * 1e-9 + sign).alias(name) for name in runs)
-    assert rows(frame)["simplex/geometry-blind"].verdict is not Verdict.FALSE
+    yardsticks = ["price", "variation_l1", "variation_l2", "variation_linf"]
+    place = pl.int_range(pl.len()).over("variant", "seed")
+    pairs = frame.with_columns((place // 2).cast(pl.Float64).alias(name) for name in yardsticks)
+    # Alternating signs within pairs of one yardstick: no correlation at all.
+    untied = pairs.with_columns((1.0 - 2.0 * (place % 2)).alias(name) for name in runs)
+    assert rows(untied)["simplex/geometry-blind"].verdict is Verdict.HOLDS
+    tied = pairs.with_columns((place // 2).cast(pl.Float64).alias(name) for name in runs)
+    assert rows(tied)["simplex/geometry-blind"].verdict is Verdict.FALSE
 
 
 def test_the_best_step_size_is_chosen_by_the_mean_over_its_group() -> None:
