@@ -10,24 +10,12 @@ import pytest
 import normalfan as nf
 from normalfan.environments import simplex
 from normalfan.environments.constructions import Instance
-from normalfan.learners import EuclideanMirrorDescent, Learner, OptimisticHedge
-from normalfan.learners.evaluation import policy_backup
+from normalfan.learners import EuclideanMirrorDescent, OptimisticHedge
 from normalfan.simulation import simulate_euclidean_mirror_descent, simulate_optimistic_hedge
+from playing import bandit, paid
 from sentences import check_refusal
 
 GAMMA = 0.25
-
-
-def bandit(n_arms: int) -> nf.MDP:
-    return nf.MDP(np.zeros((1, n_arms), dtype=int), 0, horizon=1)
-
-
-def paid(learner: Learner, losses: np.ndarray) -> np.ndarray:
-    values = []
-    for t, loss in enumerate(losses):
-        values.append(policy_backup(learner.mdp, learner.act(t), loss).value(learner.mdp))
-        learner.observe(t, loss)
-    return np.array(values)
 
 
 # --- the regimes ------------------------------------------------------------------------

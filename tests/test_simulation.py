@@ -17,8 +17,8 @@ from normalfan._kernels.lanes import lanes_of
 from normalfan._kernels.memory import load, store
 from normalfan.environments.gridworld import gridworld
 from normalfan.learners import Hedge, Learner, MirrorDescent, ThresholdedMirrorDescent
-from normalfan.learners.evaluation import policy_backup
 from normalfan.simulation import MirrorSetting, simulate_hedge, simulate_mirror_descent
+from playing import bandit, paid
 from problems import random_problem
 from sentences import check_refusal
 
@@ -31,19 +31,6 @@ SETTINGS = [
     MirrorSetting(0.6, threshold=1.0, penalty=2.0, penalty_inside_step=True),
     MirrorSetting(0.2, threshold=0.5, penalty=0.0),
 ]
-
-
-def bandit(n_arms: int) -> nf.MDP:
-    return nf.MDP(np.zeros((1, n_arms), dtype=int), 0, horizon=1)
-
-
-def paid(learner: Learner, losses: np.ndarray) -> np.ndarray:
-    """What one learner pays, by its own play."""
-    values = []
-    for t, loss in enumerate(losses):
-        values.append(policy_backup(learner.mdp, learner.act(t), loss).value(learner.mdp))
-        learner.observe(t, loss)
-    return np.array(values)
 
 
 def learner_of(mdp: nf.MDP, setting: MirrorSetting) -> Learner:

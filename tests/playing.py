@@ -1,0 +1,22 @@
+"""Learners played one at a time: what batched simulations are held against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import normalfan as nf
+from normalfan.learners.evaluation import policy_backup
+from normalfan.learners.protocol import Learner
+
+
+def bandit(n_arms: int) -> nf.MDP:
+    return nf.MDP(np.zeros((1, n_arms), dtype=int), 0, horizon=1)
+
+
+def paid(learner: Learner, losses: np.ndarray) -> np.ndarray:
+    """What one learner pays, by its own play."""
+    values = []
+    for t, loss in enumerate(losses):
+        values.append(policy_backup(learner.mdp, learner.act(t), loss).value(learner.mdp))
+        learner.observe(t, loss)
+    return np.array(values)
