@@ -26,10 +26,10 @@ import polars
 from scipy.sparse import csr_array
 
 import normalfan as nf
-from normalfan.environments.battery import HOURS, Battery
-from normalfan.environments.ercot import HUBS, ercot_prices
+from normalfan.battery.ercot import HUBS, ercot_prices
+from normalfan.battery.model import HOURS, Battery
 from normalfan.io import save_losses, save_mdp
-from normalfan.sweep.engines import ONE_THREAD, usable_cores
+from normalfan.jobs.engines import ONE_THREAD, usable_cores
 
 HERE = Path(__file__).parent
 MEMBERS, DAYS = 2000, 365

@@ -20,10 +20,10 @@ import polars
 from memory import peak_megabytes
 
 import normalfan as nf
-from normalfan.fleet import members_of_table, price_fleet
-from normalfan.fleet.totals import gather_members, total_up
 from normalfan.io import save_mdp
-from normalfan.sweep import Processes
+from normalfan.jobs import Processes
+from normalfan.jobs.fleet import members_of_table, price_fleet
+from normalfan.jobs.fleet.totals import gather_members, total_up
 
 HERE = Path(__file__).parent
 ROW_GROUP = 10_000  # rows: polars reads at least a row group of the table at a time

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from replan_tables import with_tables
 
-from normalfan.environments.battery import Battery
-from normalfan.environments.ercot import HUBS, ercot_prices
-from normalfan.hold import (
+from normalfan.battery.ercot import HUBS, ercot_prices
+from normalfan.battery.model import Battery
+from normalfan.problem.arrays import FloatArray
+from normalfan.replan import (
     Accumulated,
     HoldingCosts,
     Schedule,
@@ -27,10 +28,9 @@ from normalfan.hold import (
     replay,
     schedule_within,
 )
-from normalfan.hold.curve import DETECTORS, PRICE_RULES, Point, best_within, run_sweeps, settings_of, sweeps
-from normalfan.hold.drawing import draw_curve
-from normalfan.hold.study import study
-from normalfan.problem.arrays import FloatArray
+from normalfan.replan.curve import DETECTORS, PRICE_RULES, Point, best_within, run_sweeps, settings_of, sweeps
+from normalfan.replan.drawing import draw_curve
+from normalfan.replan.study import study
 
 BUDGETS = (13, 26, 52, 104, 208)
 WINDOWS = (1, 7, 28)

@@ -17,10 +17,10 @@ Importing the package loads NumPy and little else: SciPy, numba and polars come 
 
 from __future__ import annotations
 
-from normalfan import hold, io, learners, simulation
+from normalfan import io, learners, replan
 from normalfan.errors import InputError
 from normalfan.exact.certificate import Certificate, check_certificate
-from normalfan.exact.certify import certify, speaks_of
+from normalfan.exact.certify import certify
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.cone import (
     ConeMargin,
@@ -36,7 +36,7 @@ from normalfan.geometry.diameter import Diameter, diameter
 from normalfan.geometry.face import Face, optimal_face, whole_polytope
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.crossing import Crossing, price
-from normalfan.pricing.monitor import Monitor, Step
+from normalfan.pricing.monitor import Monitor, PricedRound
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.losses import ArrayLosses, FactoredLosses, IterableLosses, rewards
@@ -62,8 +62,8 @@ __all__ = [
     "IterableLosses",
     "Monitor",
     "PricedMotion",
+    "PricedRound",
     "RunLog",
-    "Step",
     "TieRule",
     "certify",
     "check_certificate",
@@ -72,7 +72,6 @@ __all__ = [
     "detect",
     "diameter",
     "fan_slice",
-    "hold",
     "io",
     "learners",
     "objective_range",
@@ -80,10 +79,9 @@ __all__ = [
     "optimal_face",
     "price",
     "price_stream",
+    "replan",
     "rewards",
     "run",
-    "simulation",
-    "speaks_of",
     "value_error",
     "whole_polytope",
 ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from normalfan._kernels.bitsets import size
 from normalfan._kernels.buffers import Swept, allocate, swept
 from normalfan._kernels.compiling import kernel
 from normalfan._kernels.lanes import (
@@ -27,7 +28,6 @@ from normalfan._kernels.lanes import (
     select,
 )
 from normalfan._kernels.memory import load
-from normalfan._kernels.words import size
 
 LANES = 8
 ALL = (1 << LANES) - 1

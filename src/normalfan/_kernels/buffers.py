@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalfan._kernels.walks import Detail, Walk
+from normalfan._kernels.forward import Detail, Walk
 
 
 class States(NamedTuple):

@@ -8,10 +8,12 @@ of functions from several files here, so the stamp that it compares is a digest 
 
 from __future__ import annotations
 
-import hashlib
+from functools import cache
 from pathlib import Path
 
 import numba
+
+from normalfan.sources import digest_of_files
 
 inner = numba.njit(nogil=True, error_model="numpy")
 inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
@@ -19,15 +21,16 @@ inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
 def kernel(function):
     dispatcher = numba.njit(nogil=True, error_model="numpy", cache=True)(function)
-    dispatcher._cache._cache_file._source_stamp = _SOURCES
+    dispatcher._cache._cache_file._source_stamp = _digest_of_folder(
+        Path(function.__code__.co_filename).parent
+    )
     return dispatcher
 
 
-def _digest_of_sources() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-_SOURCES = _digest_of_sources()
+@cache
+def _digest_of_folder(folder: Path) -> str:
+    """A digest of the kernels in a folder, and of those here, of which all others are made."""
+    folders = {folder, Path(__file__).parent}
+    return digest_of_files(
+        {f"{one.parent.name}/{path.name}": path for one in folders for path in one.glob("*.py")}
+    )

@@ -26,8 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from normalfan._kernels.bitsets import lowest
 from normalfan._kernels.buffers import States, Swept, aligned_zeros, allocate, frozen, swept
 from normalfan._kernels.compiling import inner, kernel
+from normalfan._kernels.faces import PLANES, face_facts, keep_faces
+from normalfan._kernels.forward import walk_block
 from normalfan._kernels.lanes import (
     absolute,
     at_most,
@@ -41,9 +44,6 @@ from normalfan._kernels.lanes import (
     total,
 )
 from normalfan._kernels.memory import gather, load, store
-from normalfan._kernels.packed import PLANES, face_facts, keep_faces
-from normalfan._kernels.walks import walk_block
-from normalfan._kernels.words import lowest
 
 LANES = 8
 ROWS = 6  # 6 rows by 8 lanes keep twelve of sixteen vector registers busy with sums

@@ -38,7 +38,7 @@ from numba.extending import (
     types,
 )
 
-from normalfan._kernels.pieces import (
+from normalfan._kernels.vectors import (
     INT32,
     INT64,
     NUMBERS,

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic, types
 
-from normalfan._kernels.pieces import (
+from normalfan._kernels.vectors import (
     BYTES,
     DOUBLE,
     INT32,

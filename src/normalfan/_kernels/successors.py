@@ -45,6 +45,8 @@ import numpy as np
 
 from normalfan._kernels.buffers import States, Swept, aligned_zeros, allocate, frozen, swept
 from normalfan._kernels.compiling import inlined, inner, kernel
+from normalfan._kernels.faces import PLANES, face_facts, keep_faces
+from normalfan._kernels.forward import walk_block
 from normalfan._kernels.lanes import (
     absolute,
     any_bit,
@@ -62,8 +64,6 @@ from normalfan._kernels.lanes import (
     select,
 )
 from normalfan._kernels.memory import columns, gather, item, load, prefetch_items, put, store
-from normalfan._kernels.packed import PLANES, face_facts, keep_faces
-from normalfan._kernels.walks import walk_block
 
 WORD = np.uint16
 LANES = 8  # half the bits of a word: one is needed for the round before the block

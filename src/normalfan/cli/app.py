@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from normalfan import InputError, __version__
-from normalfan.cli.bench import bench
 from normalfan.cli.demo import demo
 from normalfan.cli.fan import fan
 from normalfan.cli.fleet import fleet
@@ -31,8 +30,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, price, replan, watch, fan, fleet, reproduce, bench):
+for command in (demo, price, replan, watch, fan, fleet):
     app.command()(command)
+# The options of `reproduce`, its help among them, are those of the companion.
+app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
+)(reproduce)
 
 
 @app.callback(invoke_without_command=True)

@@ -10,9 +10,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from normalfan.battery.ercot import ercot_prices
+from normalfan.battery.model import CLOCK, Battery
 from normalfan.cli.output import AsJson, check_target, print_json
-from normalfan.environments.battery import CLOCK, Battery
-from normalfan.environments.ercot import ercot_prices
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
 from normalfan.io import save_losses, save_mdp

@@ -11,9 +11,9 @@ import typer
 from normalfan.cli.output import AsJson, print_json
 from normalfan.cli.sources import Default, Features, Horizon, Rewards, Start
 from normalfan.errors import InputError
-from normalfan.fleet import FleetResult, Members, members_of_dataset, members_of_table, price_fleet
-from normalfan.sweep import Cluster, Failure, Processes, Serial
-from normalfan.sweep.engines import Engine
+from normalfan.jobs import Cluster, Failure, Processes, Serial
+from normalfan.jobs.engines import Engine
+from normalfan.jobs.fleet import FleetResult, Members, members_of_dataset, members_of_table, price_fleet
 
 SOME_FAILED = 1
 SHOWN = 5

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +10,7 @@ import typer
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
+from normalfan.text import as_json
 
 if TYPE_CHECKING:
     import polars
@@ -22,7 +21,7 @@ AsJson = Annotated[
 
 
 def print_json(document: Any, *, err: bool = False) -> None:
-    typer.echo(_as_json(document), err=err)
+    typer.echo(as_json(document, indent=2), err=err)
 
 
 def check_target(option: str, path: str | None, suffixes: Sequence[str]) -> None:
@@ -51,19 +50,4 @@ def write_rounds(frame: polars.DataFrame, path: Path) -> None:
             case ".parquet":
                 frame.write_parquet(file)
             case _:
-                file.write(_as_json(frame.to_dicts()).encode() + b"\n")
-
-
-def _as_json(document: Any) -> str:
-    """Strict JSON: infinities and NaN, which it cannot say, become null."""
-    return json.dumps(_speakable(document), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _speakable(item: Any) -> Any:
-    if isinstance(item, dict):
-        return {key: _speakable(entry) for key, entry in item.items()}
-    if isinstance(item, list | tuple):
-        return [_speakable(entry) for entry in item]
-    if isinstance(item, float) and not math.isfinite(item):
-        return None
-    return item
+                file.write(as_json(frame.to_dicts(), indent=2).encode() + b"\n")

@@ -21,13 +21,13 @@ from normalfan.cli.sources import (
     read_model,
 )
 from normalfan.errors import InputError
-from normalfan.hold.costs import Known, holding_costs
-from normalfan.hold.curve import cheapest_of_each, settings_of
-from normalfan.hold.detectors import detectors_installed
-from normalfan.hold.drawing import SUFFIXES, check_drawing_library, draw_curve
-from normalfan.hold.schedule import check_cost
-from normalfan.hold.study import Study, study
 from normalfan.problem.losses import names_of_rounds
+from normalfan.replan.costs import Known, holding_costs
+from normalfan.replan.curve import cheapest_of_each, settings_of
+from normalfan.replan.detectors import detectors_installed
+from normalfan.replan.drawing import SUFFIXES, check_drawing_library, draw_curve
+from normalfan.replan.schedule import check_cost
+from normalfan.replan.study import Study, study
 
 if TYPE_CHECKING:
     import polars

@@ -15,8 +15,8 @@ from normalfan.errors import InputError
 
 if TYPE_CHECKING:
     from normalfan.problem.mdp import MDP
-    from normalfan.watching.lines import LineReader
-    from normalfan.watching.tally import Tally
+    from normalfan.watch.lines import LineReader
+    from normalfan.watch.tally import Tally
 
 ALARM = 3
 
@@ -72,8 +72,8 @@ def watch(
 
     Example:  normalfan watch battery.npz --state s.npz --out prices.jsonl --alarm 'price>1%' < losses.jsonl
     """
-    from normalfan.watching.alarms import Rule
-    from normalfan.watching.metrics import MetricsFile
+    from normalfan.watch.alarms import Rule
+    from normalfan.watch.metrics import MetricsFile
 
     _check_options(state, out, status)
     if status and state:
@@ -95,9 +95,9 @@ def watch(
 
 def _watch(reader: LineReader, state: Path | None, out: Path | None, **options: Any) -> Tally:
     from normalfan.pricing.monitor import Monitor
-    from normalfan.watching.feed import listening
-    from normalfan.watching.journal import open_journal
-    from normalfan.watching.watcher import Watcher
+    from normalfan.watch.feed import listening
+    from normalfan.watch.journal import open_journal
+    from normalfan.watch.watcher import Watcher
 
     def announce(alarm: str) -> None:
         typer.echo(f"normalfan: {alarm}", err=True)
@@ -124,7 +124,7 @@ def _watch(reader: LineReader, state: Path | None, out: Path | None, **options: 
 
 def _line_reader(mdp: MDP, features: str | None) -> LineReader:
     from normalfan.io import read_features
-    from normalfan.watching.lines import LineReader
+    from normalfan.watch.lines import LineReader
 
     if features is None:
         return LineReader(mdp)
@@ -150,7 +150,7 @@ def _check_options(state: Path | None, out: Path | None, status: bool) -> None:
 
 
 def _print_status(state: Path, as_json: bool) -> None:
-    from normalfan.watching.journal import read_progress
+    from normalfan.watch.journal import read_progress
 
     tally = read_progress(state)
     if as_json:

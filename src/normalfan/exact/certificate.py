@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from normalfan.exact.problem import (
     ExactProblem,
@@ -55,6 +55,11 @@ from normalfan.exact.rational_json import (
     read_string,
     record_of,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from normalfan.problem.mdp import MDP
 
 Values: TypeAlias = tuple[tuple[Fraction, ...], ...]  # [H][S]
 Advantages: TypeAlias = list[list[list[Fraction]]]  # [H][S][A]
@@ -81,6 +86,20 @@ class Certificate:
     def to_json(self) -> str:
         """Write the certificate as JSON text, fractions as ``"p/q"``."""
         return canonical_text(self)
+
+    def matches(
+        self, mdp: MDP, previous: ArrayLike, loss: ArrayLike, *, max_denominator: int | None = None
+    ) -> bool:
+        """Whether this certificate is about the crossing from `previous` to `loss` in `mdp`.
+
+        Together with `check_certificate` this makes a price from elsewhere trustworthy: one says that the
+        proof is right, the other that it proves something about *your* inputs. `max_denominator` says how you
+        read your numbers, as in `certify`. It is never taken from the certificate: with a coarse reading of
+        its maker's choice, 0.49 could pass for 0.
+        """
+        from normalfan.exact.certify import read_exactly
+
+        return read_exactly(mdp, previous, loss, max_denominator=max_denominator) == self.problem
 
     @staticmethod
     def from_json(text: str) -> Certificate:
@@ -123,7 +142,7 @@ def check_certificate(cert: Certificate) -> CertificateCheck:
     """Verify a certificate from its own contents, in exact arithmetic.
 
     The verdict says that the price is right *for the problem inside the certificate*. That this is
-    also your problem is what `normalfan.exact.speaks_of` decides.
+    also your problem is what `Certificate.matches` decides.
     """
     reason = next(_violations(cert), None)
     return CertificateCheck(reason is None, reason or "every condition holds")

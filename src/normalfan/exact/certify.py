@@ -96,16 +96,6 @@ def certify(mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | N
     )
 
 
-def speaks_of(cert: Certificate, mdp: MDP, previous_loss: Any, loss: Any) -> bool:
-    """Whether a certificate's problem is this one, read the way the certificate says it was read.
-
-    Together with `check_certificate` this makes a price from elsewhere trustworthy: one says that
-    the proof is right, the other that it proves something about *your* inputs.
-    """
-    limit = cert.problem.max_denominator
-    return read_exactly(mdp, previous_loss, loss, max_denominator=limit) == cert.problem
-
-
 def read_exactly(
     mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | None = None
 ) -> ExactProblem:

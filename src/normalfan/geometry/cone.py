@@ -225,6 +225,7 @@ def fan_slice(
     along_y: Any,
     xs: Any,
     ys: Any,
+    *,
     ties: TieRule = DEFAULT_TIES,
 ) -> FanSlice:
     """Label the losses origin + x·along_x + y·along_y: same label ⇔ same face.
@@ -238,7 +239,7 @@ def fan_slice(
     labels = np.empty((len(lines), len(columns)), dtype=np.int64)
     for row, y in enumerate(lines):
         for column, x in enumerate(columns):
-            face = optimal_face(mdp, base + x * right + y * up, ties)
+            face = optimal_face(mdp, base + x * right + y * up, ties=ties)
             labels[row, column] = seen.setdefault(face, len(seen))
     return FanSlice(read_only(labels), tuple(seen))
 

@@ -135,7 +135,7 @@ class Face:
             yield from self._vertices_from(h + 1, self.mdp.transitions.push(h, mass), extended)
 
 
-def optimal_face(mdp: MDP, loss: Any, ties: TieRule = DEFAULT_TIES) -> Face:
+def optimal_face(mdp: MDP, loss: Any, *, ties: TieRule = DEFAULT_TIES) -> Face:
     """The face of all occupancy measures that are optimal under `loss`."""
     tied = optimal_backup(mdp, as_loss(mdp, loss)).tied(mdp, ties)
     return Face(mdp, canonical(mdp, tied))

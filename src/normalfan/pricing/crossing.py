@@ -63,7 +63,7 @@ class Ambiguity:
     highest_price: float
 
 
-def price(face: Face, loss: Any, ties: TieRule = DEFAULT_TIES) -> Crossing:
+def price(face: Face, loss: Any, *, ties: TieRule = DEFAULT_TIES) -> Crossing:
     """The least regret, under `loss`, of staying on `face`."""
     mdp = face.mdp
     backup = optimal_backup(mdp, as_loss(mdp, loss))
@@ -78,16 +78,16 @@ def price(face: Face, loss: Any, ties: TieRule = DEFAULT_TIES) -> Crossing:
     )
 
 
-def ambiguity(mdp: MDP, previous: Any, loss: Any, ties: TieRule = DEFAULT_TIES) -> Ambiguity:
+def ambiguity(mdp: MDP, previous: Any, loss: Any, *, ties: TieRule = DEFAULT_TIES) -> Ambiguity:
     """Read the near-ties of both rounds strictly and loosely; compare faces and prices.
 
     A looser reading of the previous loss keeps more of the old face and a looser reading of the new
     one forgives more, so the loose price is the lowest and the strict one the highest.
     """
     readings = (ties.strict(), ties.loose())
-    old = [optimal_face(mdp, previous, reading) for reading in readings]
-    new = [optimal_face(mdp, loss, reading) for reading in readings]
-    strict, loose = (price(f, loss, reading).price for f, reading in zip(old, readings, strict=True))
+    old = [optimal_face(mdp, previous, ties=reading) for reading in readings]
+    new = [optimal_face(mdp, loss, ties=reading) for reading in readings]
+    strict, loose = (price(f, loss, ties=reading).price for f, reading in zip(old, readings, strict=True))
     return Ambiguity(
         ambiguous=not (np.array_equal(old[0].mask, old[1].mask) and np.array_equal(new[0].mask, new[1].mask)),
         lowest_price=loose,

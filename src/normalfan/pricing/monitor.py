@@ -40,7 +40,7 @@ SNAPSHOT_SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PricedRound:
     """One priced round."""
 
     round: int
@@ -64,7 +64,7 @@ class Step:
 class Monitor:
     """Prices a stream as it arrives; can be saved and resumed at any round."""
 
-    def __init__(self, mdp: MDP, ties: TieRule = DEFAULT_TIES, *, exact_when_ambiguous: bool = False) -> None:
+    def __init__(self, mdp: MDP, *, ties: TieRule = DEFAULT_TIES, exact_when_ambiguous: bool = False) -> None:
         self.mdp = mdp
         self.rounds = 0
         self._sum = Fraction(0)  # exact, so that the total is that of the batch to the last bit
@@ -81,7 +81,7 @@ class Monitor:
         """[H, S, A]: the loss whose face the next round is priced against; None before the first."""
         return self._previous
 
-    def update(self, loss: Any, *, number: int | None = None) -> Step:
+    def update(self, loss: Any, *, number: int | None = None) -> PricedRound:
         """Price the next round. A loss that is refused leaves the monitor as it was.
 
         `number`: what the round is called in its step and in refusals, if not by counting from 0.
@@ -91,7 +91,7 @@ class Monitor:
         known = [] if self._previous is None else [self._previous]
         motion = self._pricer(called - len(known), len(known), np.stack([*known, fresh]))
         numbers = {name: column[-1].item() for name, column in motion.columns().items()}
-        step = Step(called, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
+        step = PricedRound(called, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
         self._previous = np.array(fresh)
         self.rounds += 1
         self._sum += Fraction(step.price)
@@ -135,7 +135,7 @@ class Monitor:
             )
         absolute, relative, band = arrays["ties"].tolist()
         exactly = bool(arrays["exact_when_ambiguous"])
-        monitor = cls(mdp, TieRule(absolute, relative, band), exact_when_ambiguous=exactly)
+        monitor = cls(mdp, ties=TieRule(absolute, relative, band), exact_when_ambiguous=exactly)
         monitor.rounds = int(arrays["rounds"])
         monitor._sum = Fraction(str(arrays["sum"]))
         if "previous" in arrays:

@@ -27,8 +27,8 @@ from normalfan.errors import InputError
 from normalfan.exact.certify import certify
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.crossing import ambiguity
+from normalfan.pricing.kernels import loss_variations, sweep_for
 from normalfan.pricing.motion import Details, PricedMotion
-from normalfan.pricing.sweeps import loss_variations, sweep_for
 from normalfan.problem.arrays import FloatArray, check_finite, read_only
 from normalfan.problem.losses import as_stream
 from normalfan.problem.mdp import MDP
@@ -47,9 +47,9 @@ MOST_BLOCK_BYTES = 2**29
 def price_stream(
     mdp: MDP,
     losses: Any,
+    *,
     ties: TieRule = DEFAULT_TIES,
     progress: bool = False,
-    *,
     detail: Detail = "full",
     exact_when_ambiguous: bool = False,
     threads: int = 1,
@@ -127,7 +127,7 @@ class BlockPricer:
         exactly = np.zeros(len(losses), dtype=bool)
         for t in np.flatnonzero(swept.near | np.append(False, swept.near[:-1])).tolist():
             previous = losses[max(t - 1, 0)]  # the very first round is compared with itself: free
-            reading = ambiguity(self.mdp, previous, losses[t], self.ties)
+            reading = ambiguity(self.mdp, previous, losses[t], ties=self.ties)
             ambiguous[t] = reading.ambiguous
             if reading.ambiguous:
                 # The readings may round the last digit differently from the sweep.

@@ -121,8 +121,8 @@ def _look_again(
     mdp: MDP, stream: LossStream, motion: PricedMotion, moved: FloatArray, t: int, ties: TieRule
 ) -> DearRound:
     yesterday, today = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
-    face = optimal_face(mdp, yesterday, ties)
-    attribution = price(face, today, ties).attribution
+    face = optimal_face(mdp, yesterday, ties=ties)
+    attribution = price(face, today, ties=ties).attribution
     h, s, a = first_index(attribution == attribution.max())
     advantages = optimal_backup(mdp, today).settled(mdp, ties)[h, s]
     names = names_of_rounds(stream)

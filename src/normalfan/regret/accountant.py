@@ -86,7 +86,7 @@ class _Past:
 class Accountant:
     """Keeps the books of a run, round after round."""
 
-    def __init__(self, mdp: MDP, ties: TieRule = DEFAULT_TIES) -> None:
+    def __init__(self, mdp: MDP, *, ties: TieRule = DEFAULT_TIES) -> None:
         self.mdp = mdp
         self.ties = ties
         self._past: _Past | None = None

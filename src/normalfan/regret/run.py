@@ -102,7 +102,7 @@ def run(
         )
     stream = as_stream(losses)
     seer = learner if isinstance(learner, Clairvoyant) else None
-    accountant = Accountant(mdp, ties)
+    accountant = Accountant(mdp, ties=ties)
     entries: list[Entry] = []
     plays: list[FloatArray] = []
     with progress_bar("playing", stream.n_rounds, progress) as advance:

@@ -53,7 +53,7 @@ def slice_through(
         if not plane.is_flat:
             side = int(np.clip(math.isqrt(CELLS // math.prod(mdp.shape)), LEAST_SIDE, MOST_SIDE))
             grid = np.linspace(-0.5, 1.5, side)
-            picture = draw_fan(mdp, plane, grid, grid, list(around.values()), ties)
+            picture = draw_fan(mdp, plane, grid, grid, list(around.values()), ties=ties)
             right = f"from {called(centre - 1)} to {called(centre)}"
             return CrossingFan(picture, right, up, tuple(around), centre)
     return None

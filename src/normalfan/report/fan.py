@@ -113,10 +113,11 @@ def draw_fan(
     xs: Any,
     ys: Any,
     path: Sequence[FloatArray] = (),
+    *,
     ties: TieRule = DEFAULT_TIES,
 ) -> FanPicture:
     """Label, price and colour the grid, and place the losses of `path` on it."""
-    fan = fan_slice(mdp, plane.origin, plane.right, plane.up, xs, ys, ties)
+    fan = fan_slice(mdp, plane.origin, plane.right, plane.up, xs, ys, ties=ties)
     columns, lines = np.asarray(xs, dtype=np.float64), np.asarray(ys, dtype=np.float64)
     placed = [plane.coordinates(loss) for loss in path]
     return FanPicture(
@@ -140,7 +141,7 @@ def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRul
 
     there_and_back = chain.from_iterable(zip(repeat(plane.origin), points(), strict=False))
     decided = replace(ties, band=1.0)  # nobody asks how sure the price of a grid point is
-    motion = price_stream(mdp, IterableLosses(there_and_back), decided)
+    motion = price_stream(mdp, IterableLosses(there_and_back), ties=decided)
     return motion.prices[1::2].reshape(len(ys), len(xs))
 
 

@@ -11,7 +11,7 @@ from normalfan.files import written_atomically
 from normalfan.report.charts import fan_chart
 from normalfan.report.fan import COLOURS, FanPicture, edges
 from normalfan.report.rendering import write_page
-from normalfan.report.words import amount, percent
+from normalfan.text import amount, percent
 
 SUFFIXES = (".html", ".png", ".pdf")
 

@@ -66,10 +66,10 @@ def look_again(mdp: MDP, losses: Any, motion: PricedMotion, ties: TieRule) -> Fi
     for t in sorted(wanted):
         previous, loss = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
         if t in carrying:
-            crossing = price(optimal_face(mdp, previous, ties), loss, ties)
+            crossing = price(optimal_face(mdp, previous, ties=ties), loss, ties=ties)
             paid += crossing.attribution.sum(axis=2)
             if t in listed:
-                changes[t] = plan_change(mdp, crossing, loss, ties)
+                changes[t] = plan_change(mdp, crossing, loss, ties=ties)
         for near, held in ((t - 1, previous), (t, loss)):
             if near in nearby:
                 around[near] = np.array(held)

@@ -63,10 +63,12 @@ class PlanChange:
     dearest: tuple[int, int, int]  # the (h, s, a) at which the old plan pays most
 
 
-def plan_change(mdp: MDP, crossing: Crossing, loss: FloatArray, ties: TieRule = DEFAULT_TIES) -> PlanChange:
+def plan_change(
+    mdp: MDP, crossing: Crossing, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES
+) -> PlanChange:
     """The plan that pays the price of `crossing` and the one that is optimal under its `loss` [H, S, A]."""
     departs = np.where(crossing.policy == 1.0, 0.0, 1.0)
-    _, kept = optimal_face(mdp, loss, ties).minimise(departs)
+    _, kept = optimal_face(mdp, loss, ties=ties).minimise(departs)
     old, new = _likely_moves(mdp, crossing.policy, loss), _likely_moves(mdp, kept, loss)
     paid = crossing.by_step
     h, s, a = (int(i) for i in np.unravel_index(int(crossing.attribution.argmax()), mdp.shape))

@@ -12,7 +12,7 @@ from normalfan.report.charts import THINNEST, thin_rounds
 from normalfan.report.crossing_fan import CrossingFan
 from normalfan.report.findings import Findings
 from normalfan.report.paid import PaidMap
-from normalfan.report.words import amount, counted, number, percent
+from normalfan.text import amount, counted, number, percent
 
 
 def captions(

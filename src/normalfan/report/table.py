@@ -12,7 +12,7 @@ from normalfan.problem.arrays import FloatArray
 from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
 from normalfan.report.plans import Move, PlanChange, PlanStep
-from normalfan.report.words import amount, number, percent
+from normalfan.text import amount, number, percent
 
 MOST_STEPS = 48
 """Longer plans are listed at the steps that differ or pay, this many at most."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from normalfan.pricing.summary import NEGLIGIBLE, DearRound, Summary
-from normalfan.report.words import amount, counted, percent
+from normalfan.text import amount, counted, percent
 
 NOTHING_YET = "One round has no plan before it: there is nothing to price yet."
 

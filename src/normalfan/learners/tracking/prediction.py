@@ -54,7 +54,7 @@ class Oracle:
                 "the oracle was not shown the coming loss, but chooses by nothing else: "
                 "call foresee(loss) before each choice, as run does."
             )
-        return price(face, self._coming, self.ties).policy
+        return price(face, self._coming, ties=self.ties).policy
 
     def observe(self, loss: FloatArray) -> None:
         self._coming = None

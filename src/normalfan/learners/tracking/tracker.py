@@ -42,7 +42,7 @@ class FaceTracker:
 
     foresee: Callable[[FloatArray], None]  # of clairvoyant selectors only
 
-    def __init__(self, mdp: MDP, selector: Selector | None = None, ties: TieRule = DEFAULT_TIES) -> None:
+    def __init__(self, mdp: MDP, selector: Selector | None = None, *, ties: TieRule = DEFAULT_TIES) -> None:
         self.mdp = mdp
         self.selector: Selector = Lexicographic() if selector is None else selector
         self.ties = ties
@@ -64,6 +64,6 @@ class FaceTracker:
 
     def observe(self, round: int, loss: FloatArray) -> None:
         """Move to the optimal face of the loss just seen."""
-        self.face = optimal_face(self.mdp, loss, self.ties)
+        self.face = optimal_face(self.mdp, loss, ties=self.ties)
         self.selector.observe(loss)
         self._moved = True

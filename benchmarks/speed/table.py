@@ -1,0 +1,153 @@
+"""The benchmark: every workload, every contestant, in one run and one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from benchmarks.speed import limits, peers, simulators
+from benchmarks.speed.peers import Peer
+from benchmarks.speed.workloads import WORKLOADS, Workload
+
+from normalfan.errors import InputError
+from normalfan.progress import progress_bar
+
+Contestants: TypeAlias = dict[str, Callable[[Workload], Peer | None]]
+
+PRICERS: Contestants = {
+    "normalfan": peers.ours,
+    "normalfan, 2 threads": peers.ours_two_threads,
+    "normalfan, full detail": peers.ours_full,
+    "QuantEcon": peers.quantecon,
+    "QuantEcon, backups alone": peers.quantecon_backups,
+    "NumPy, batched": peers.numpy_batched,
+    "NumPy, bandit": peers.numpy_arms,
+    "jaxdp, vmapped": peers.jaxdp_vmapped,
+    "HiGHS": peers.highs,
+}
+
+SIMULATORS: Contestants = {
+    "normalfan": simulators.ours,
+    "normalfan, 2 threads": simulators.ours_two_threads,
+    "NumPy, run by run": simulators.numpy_one_run,
+    "NumPy, all runs at once": simulators.numpy_all_runs,
+}
+
+SEED = 20260629
+
+
+def measure(names: list[str] | None = None, *, quick: bool = False) -> list[dict[str, Any]]:
+    """One row per workload and contestant: microseconds per round, and its ratio to ours."""
+    chosen = list(WORKLOADS) if names is None else names
+    unknown = [name for name in chosen if name not in WORKLOADS]
+    if unknown:
+        raise InputError(
+            f"workload {unknown[0]!r} does not exist, but must be one of {', '.join(WORKLOADS)}: "
+            f"leave it out for all of them."
+        )
+    from threadpoolctl import threadpool_limits
+
+    rows = []
+    with progress_bar("benchmark", len(chosen), wanted=True) as advance, threadpool_limits(1):
+        for name in chosen:
+            rows += _measure_workload(WORKLOADS[name](np.random.default_rng(SEED)), quick)
+            advance(1)
+    return rows
+
+
+def _measure_workload(workload: Workload, quick: bool) -> list[dict[str, Any]]:
+    field = SIMULATORS if workload.etas else PRICERS
+    entered = {name: enter(workload) for name, enter in field.items()}
+    contestants = {name: peer for name, peer in entered.items() if peer is not None}
+    best = dict.fromkeys(contestants, np.inf)
+    for peer in contestants.values():
+        peer.run()  # compile, load, touch the data
+    _check_agreement(contestants)
+    # Taking turns spreads whatever else the machine is doing over all of them alike.
+    for _ in range(2 if quick else 7):
+        for name, peer in contestants.items():
+            repetitions = 1 if peer.rounds > 1 else 3
+            taken = limits.seconds(peer.run, repetitions) / peer.rounds
+            best[name] = min(best[name], taken)
+    rows = [_row(workload, name, taken, best["normalfan"]) for name, taken in best.items()]
+    limit = _limit(workload)
+    if limit is not None:
+        rows.append(_row(workload, limit[0], limit[1], best["normalfan"]))
+    return rows
+
+
+def _check_agreement(contestants: dict[str, Peer]) -> None:
+    """A contest between different answers would measure nothing."""
+    if "QuantEcon" in contestants:
+        theirs = contestants["QuantEcon"].run()
+        ours = contestants["normalfan"].run()[1 : len(theirs) + 1]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+    for name in ("NumPy, run by run", "NumPy, all runs at once"):
+        if name in contestants:
+            paid = np.atleast_2d(contestants[name].run())
+            ours = contestants["normalfan"].run()[: len(paid), : paid.shape[1]]
+            np.testing.assert_allclose(ours, paid, rtol=1e-9)
+
+
+def _row(workload: Workload, contestant: str, taken: float, ours: float) -> dict[str, Any]:
+    return {
+        "workload": workload.name,
+        "problem": workload.description,
+        "contestant": contestant,
+        "microseconds_per_round": taken * 1e6,
+        "times_ours": taken / ours,
+    }
+
+
+def _limit(workload: Workload) -> tuple[str, float] | None:
+    """The least time that this machine's memory or multipliers allow for a round, where that is clear."""
+    if workload.etas:
+        return None
+    mdp = workload.mdp
+    read = 8.0 * np.count_nonzero(mdp.reachable) * mdp.n_actions
+    entries = float(mdp.transitions.csr(0).nnz * (mdp.horizon - 1))
+    match workload.name:
+        case "dense":
+            # P V' in full; P W' for the one action that the old face keeps.
+            flops = 2.0 * entries * (1.0 + 1.0 / mdp.n_actions)
+            return "limit: matrix product", flops / _rates()["product"]
+        case "sparse":
+            return "limit: last cache", (16.0 * entries + read) / _rates()["cache"]
+        case _:
+            return "limit: reading the losses", read / _rates()["memory"]
+
+
+@cache
+def _rates() -> dict[str, float]:
+    return {
+        "memory": limits.memory_rate(),
+        "cache": limits.cache_rate(),
+        "product": limits.product_rate(),
+    }
+
+
+def print_table(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        title="A round: both its backups, or a learner's step; float64, one thread unless said otherwise"
+    )
+    table.add_column("problem")
+    table.add_column("contestant")
+    table.add_column("µs a round", justify="right")
+    table.add_column("× ours", justify="right")
+    before = None
+    for row in rows:
+        if before not in (None, row["workload"]):
+            table.add_section()
+        table.add_row(
+            f"{row['workload']}: {row['problem']}" if row["workload"] != before else "",
+            row["contestant"],
+            f"{row['microseconds_per_round']:,.3g}",
+            f"{row['times_ours']:.2f}",
+        )
+        before = row["workload"]
+    Console().print(table)

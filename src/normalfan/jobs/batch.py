@@ -1,0 +1,86 @@
+"""What a worker does: compute some cells, one after the other, and write each result itself.
+
+Only counts and messages travel back. A cell that raises becomes a message; trouble with the store or with the
+code is trouble for every cell, and ends the batch.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from normalfan.errors import InputError, WorkStopped
+from normalfan.jobs.cell import Cell
+from normalfan.jobs.store import Store
+
+writing = threading.Lock()
+"""Held while a result is written: a worker that is told to go waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Cells that travel together, with the addresses that the client expects of their results."""
+
+    cells: tuple[Cell, ...]
+    keys: tuple[str, ...]
+    deaths: int = 0  # workers that died while they had these cells
+    alone: bool = False  # to be run with nothing else in flight
+
+
+@dataclass(slots=True)
+class Report:
+    """How a batch went."""
+
+    finished: int = 0
+    failures: list[tuple[int, str]] = field(default_factory=list)  # number in the batch, why
+    timings: list[tuple[str, float]] = field(default_factory=list)  # task, wall-clock seconds of a cell
+    trouble: str = ""  # why no cell can go on, if so
+    deaths: int = 0  # workers that died over the batch; the client says so in their place
+
+
+def run_batch(store: Store, batch: Batch) -> Report:
+    report = Report()
+    for i, (cell, key) in enumerate(zip(batch.cells, batch.keys, strict=True)):
+        started = time.perf_counter()
+        try:
+            _check_code(cell, key)
+            if store.holds(key):  # a batch that was interrupted comes again whole
+                report.finished += 1
+                continue
+            _compute(store, cell, key)
+            report.finished += 1
+        except WorkStopped as stopped:
+            report.trouble = str(stopped)
+            break
+        except Exception as error:  # noqa: BLE001  one failing cell must not end the sweep
+            plain = isinstance(error, InputError)
+            report.failures.append((i, str(error) if plain else f"{type(error).__name__}: {error}"))
+        report.timings.append((cell.task, time.perf_counter() - started))
+    return report
+
+
+def _check_code(cell: Cell, key: str) -> None:
+    try:
+        same = cell.key == key
+    except InputError as error:
+        raise WorkStopped(f"a worker cannot go on, because {error}") from None
+    if not same:
+        raise WorkStopped(
+            "a worker runs other code than this process; install the same version of normalfan, and of the "
+            "tasks, everywhere, restart the workers, and run the same command again."
+        )
+
+
+def _compute(store: Store, cell: Cell, key: str) -> None:
+    started = time.thread_time()
+    result = cell.compute()
+    seconds = time.thread_time() - started
+    try:
+        with writing:
+            store.write(key, result, seconds)
+    except OSError as error:
+        raise WorkStopped(
+            f"a result could not be written to {store.folder} ({error.strerror or error}); make room there "
+            f"or see to its permissions, and run the same command again: finished cells stay."
+        ) from None

@@ -1,0 +1,223 @@
+"""Cells computed by a Dask cluster, given by the address of its scheduler.
+
+The cluster is started by Dask's own tools. Its workers need the same code as the client and must see the
+store under the same path; both are checked on all of them before anything runs, and the code once more with
+every cell, since workers may join later.
+
+Dask hands a batch to another worker when one dies. When the scheduler is gone there is nothing left to ask:
+the sweep ends, and the same command continues it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from normalfan.errors import InputError, WorkStopped
+from normalfan.jobs.batch import Batch, Report, run_batch
+from normalfan.jobs.engines import BATCHES_AHEAD, Crew
+from normalfan.jobs.store import Store
+from normalfan.jobs.version import package_version
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+CONNECTING_SECONDS = 10.0
+WORKERLESS_SECONDS = 60.0
+"""How long to wait for a scheduler to answer, and for a cluster without workers to get one."""
+
+LOOK_AGAIN_SECONDS = 5.0
+"""How often to ask how many workers there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Dask cluster, by the address of its scheduler, such as tcp://10.0.0.1:8786."""
+
+    address: str
+
+    @contextmanager
+    def open(self, store: Store) -> Iterator[Crew]:
+        try:
+            import distributed
+        except ModuleNotFoundError:
+            raise InputError(
+                "a cluster was asked for, but the package distributed is not installed: "
+                "pip install 'normalfan[cluster]'."
+            ) from None
+        with _quiet():
+            try:
+                client = distributed.Client(
+                    self.address, timeout=CONNECTING_SECONDS, set_as_default=False, name="normalfan"
+                )
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"no Dask scheduler answered at {self.address} ({error}), but the sweep was to run "
+                    f"there: start one with `dask scheduler`, or correct the address."
+                ) from None
+            try:
+                _check_workers(client, store, self.address)
+                yield _DaskCrew(client, store, self.address)
+            finally:
+                client.close(timeout=1)
+
+
+class _DaskCrew:
+    def __init__(self, client: Client, store: Store, address: str) -> None:
+        self.client, self.store, self.address = client, store, address
+        self.batches: dict[Future[Report], Batch] = {}
+        self.ended: SimpleQueue[Future[Report]] = SimpleQueue()
+        self.threads, self.counted, self.staffed = 1, -LOOK_AGAIN_SECONDS, time.monotonic()
+
+    @property
+    def room(self) -> int:
+        if time.monotonic() - self.counted > LOOK_AGAIN_SECONDS:
+            self._count_workers()
+        return BATCHES_AHEAD * self.threads
+
+    @property
+    def in_flight(self) -> int:
+        return len(self.batches)
+
+    def submit(self, batch: Batch) -> None:
+        with self._scheduler_needed():
+            future = self.client.submit(run_batch, self.store, batch, pure=False)
+        self.batches[future] = batch
+        future.add_done_callback(self.ended.put)
+
+    def wait(self) -> list[tuple[Batch, Report]]:
+        ended = [self._next_ended()]
+        with suppress(Empty):
+            while True:
+                ended.append(self.ended.get_nowait())
+        with self._scheduler_needed():
+            return [(self.batches.pop(future), _report(future)) for future in ended]
+
+    def _next_ended(self) -> Future[Report]:
+        while True:
+            try:
+                return self.ended.get(timeout=1.0)
+            except Empty:
+                with self._scheduler_needed():
+                    if self.client.status != "running" or any(f.cancelled() for f in self.batches):
+                        raise CancelledError from None
+                    self._count_workers()
+
+    def _count_workers(self) -> None:
+        with self._scheduler_needed():
+            threads = sum(self.client.nthreads().values())
+        self.counted = time.monotonic()
+        if threads:
+            self.threads, self.staffed = threads, self.counted
+        elif self.counted - self.staffed > WORKERLESS_SECONDS:
+            raise WorkStopped(
+                f"The sweep stopped: the cluster at {self.address} has had no worker for "
+                f"{WORKERLESS_SECONDS:.0f} s; start some, and run the same command again: finished cells "
+                f"stay."
+            )
+
+    @contextmanager
+    def _scheduler_needed(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, CancelledError):
+            raise WorkStopped(
+                f"The sweep stopped: the scheduler at {self.address} is gone; start it again, with workers, "
+                f"and run the same command again: finished cells stay."
+            ) from None
+
+
+def _report(future: Future[Report]) -> Report:
+    from distributed import KilledWorker
+
+    try:
+        report: Report = future.result()
+    except KilledWorker as killed:
+        return Report(deaths=killed.allowed_failures + 1)
+    except (OSError, CancelledError):
+        raise
+    except Exception as error:  # noqa: BLE001  tasks catch their own: this is Dask's
+        raise WorkStopped(f"The sweep stopped: the cluster cannot run its tasks ({error}).") from None
+    return report
+
+
+def _check_workers(client: Client, store: Store, address: str) -> None:
+    """Every worker must run this code and see this store."""
+    from distributed import TimeoutError as NobodyCame
+
+    try:
+        client.wait_for_workers(1, timeout=WORKERLESS_SECONDS)
+    except NobodyCame:
+        raise InputError(
+            f"the cluster at {address} has no workers, but the sweep needs at least one: "
+            f"start some with `dask worker {address}`."
+        ) from None
+    token = store.folder / f".seen-{uuid4().hex}"
+    token.touch()
+    try:
+        answers = {"the scheduler": _ask_scheduler(client)}
+        found = client.run(_look_around, token, on_error="return")
+        answers |= {f"worker {worker}": answer for worker, answer in found.items()}
+    finally:
+        token.unlink()
+    for who, answer in answers.items():
+        _check_answer(who, answer, store)
+
+
+def _ask_scheduler(client: Client) -> Any:
+    try:
+        return client.run_on_scheduler(package_version), ""
+    except Exception as error:  # noqa: BLE001  whatever it met, the sentence is the same
+        return error
+
+
+def _check_answer(who: str, answer: Any, store: Store) -> None:
+    if isinstance(answer, BaseException):
+        raise InputError(
+            f"{who} cannot run this version of normalfan ({type(answer).__name__}: {answer}), but results "
+            f"must come from the same code everywhere: install normalfan {package_version()} there."
+        )
+    version, obstacle = answer
+    if version != package_version():
+        raise InputError(
+            f"{who} runs normalfan {version}, but this process runs {package_version()} and results must "
+            f"come from the same code everywhere: install one version, and restart what runs another."
+        )
+    if obstacle:
+        raise InputError(
+            f"{who} {obstacle} {store.folder}, but workers write their results there: choose a folder on a "
+            f"file system that all machines share, under the same path."
+        )
+
+
+def _look_around(token: Path) -> tuple[str, str]:
+    """What a worker is and sees: its version, and what keeps it from the store."""
+    if not token.exists():
+        return package_version(), "does not see"
+    return package_version(), "" if os.access(token.parent, os.W_OK) else "cannot write to"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What Dask says about lost connections is said by us, in a sentence."""
+    before = {
+        logger: logger.level
+        for name, logger in logging.root.manager.loggerDict.items()
+        if name.startswith("distributed") and isinstance(logger, logging.Logger)
+    }
+    for logger in before:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in before.items():
+            logger.setLevel(level)

@@ -1,0 +1,65 @@
+"""Numbers as people write them, and as JSON can.
+
+>>> amount(1234567.8, "$"), amount(0.01234, "MWh"), amount(-12.5, "€"), amount(3, "")
+('$1,234,568', '0.01234 MWh', '−€12.5', '3')
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+CURRENCIES = "$€£¥"
+
+
+def number(value: float) -> str:
+    """Four digits, or all of those before the point."""
+    size = abs(value)
+    digits = f"{size:,.0f}" if 1000 <= size < 1e15 else f"{size:.4g}"
+    return f"−{digits}" if value < 0 and digits != "0" else digits
+
+
+def amount(value: float, unit: str) -> str:
+    """A number with its unit: before it if that is a currency's sign, else after."""
+    if not unit:
+        return number(value)
+    if unit in CURRENCIES:
+        written = number(value)
+        return f"−{unit}{written[1:]}" if written.startswith("−") else f"{unit}{written}"
+    return f"{number(value)} {unit}"
+
+
+def percent(share: float) -> str:
+    """A share of one.
+
+    >>> percent(0.4567), percent(0.00123), percent(1.0)
+    ('46 %', '0.12 %', '100 %')
+    """
+    return f"{100 * share:,.0f} %" if share >= 0.1 or not share else f"{100 * share:.2g} %"
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "round"), counted(1234, "round")
+    ('1 round', '1,234 rounds')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def as_json(document: Any, *, indent: int | None = None) -> str:
+    """Strict JSON: infinities and NaN, which it cannot write, become null.
+
+    >>> as_json({"price": 1.5, "margin": float("inf")})
+    '{"price": 1.5, "margin": null}'
+    """
+    return json.dumps(_finite(document), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(item: Any) -> Any:
+    if isinstance(item, dict):
+        return {key: _finite(entry) for key, entry in item.items()}
+    if isinstance(item, list | tuple):
+        return [_finite(entry) for entry in item]
+    return None if isinstance(item, float) and not math.isfinite(item) else item

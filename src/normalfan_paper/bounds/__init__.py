@@ -1,0 +1,1 @@
+"""The paper's inequalities, with both sides computed."""

@@ -1,0 +1,1 @@
+"""The problems and loss streams of the paper's experiments and proofs."""

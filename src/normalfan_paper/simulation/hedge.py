@@ -1,0 +1,65 @@
+"""Hedge, many runs at once: what each of a sweep would have paid, round by round.
+
+    w_{t+1}(a) ∝ w_t(a) exp(−η ℓ_t(a)),      pays ⟨w_t, ℓ_t⟩
+
+is the learner `Hedge` with a constant step size, and gives what that gives one at a time, up to rounding in
+the last digits. Batched runs are here because a sweep runs the same learner tens of times on the same
+losses.
+
+Layout. A run is a lane of vector registers and the runs are the contiguous axis of everything that is kept:
+eight of them take one pass over the losses, and no lane ever waits for another. The axis is padded to whole
+lanes with copies of the last setting; what those pay is dropped. Threads share out the lanes. A lane holds
+the same bits whatever runs beside it.
+
+    >>> arms = MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]).reshape(3, 1, 1, 2)
+    >>> simulate_hedge(arms, losses, etas=[np.log(3), np.log(9)]).round(3)
+    array([[0.5  , 0.25 , 0.9  ],
+           [0.5  , 0.1  , 0.988]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from normalfan.errors import InputError
+from normalfan.problem.arrays import FloatArray
+from normalfan.problem.mdp import MDP
+from normalfan_paper.simulation.streams import (
+    check_step_size,
+    checked_payments,
+    in_parts,
+    own_streams,
+    whole_stream,
+)
+
+
+def simulate_hedge(mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int = 1) -> FloatArray:
+    """What Hedge pays on one state with each of the step sizes: [n_runs, T].
+
+    `losses`: [T, 1, 1, A] or a loss stream, shared by all runs; or an array [n_runs, T, 1, 1, A], for each
+    run its own (seeds). To cross settings with long shared streams, call once a stream.
+    """
+    from normalfan_paper._kernels import hedge
+
+    if mdp.shape[:2] != (1, 1):
+        raise InputError(
+            f"simulate_hedge was given a problem of {mdp.horizon} steps and {mdp.n_states} states, but must "
+            f"have one of each: use simulate_mirror_descent, the same update in every state and step."
+        )
+    steps = np.array([check_step_size(f"etas[{i}]", eta) for i, eta in enumerate(etas)])
+    if np.ndim(losses) == 5:
+        streams = own_streams(mdp, losses, len(steps))[:, :, 0, 0]
+
+        def run(part: slice) -> FloatArray:
+            return hedge.simulate_hedge(streams[part], steps[part])
+    else:
+        shared = whole_stream(mdp, losses)[:, 0, 0]
+
+        def run(part: slice) -> FloatArray:
+            return hedge.simulate_hedge(shared, steps[part])
+
+    return checked_payments(np.concatenate(in_parts(run, len(steps), hedge.LANES, threads)))

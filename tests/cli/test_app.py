@@ -1,0 +1,115 @@
+"""The command line as a person meets it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+import normalfan as nf
+from normalfan.battery.ercot import ercot_prices
+from normalfan.battery.model import Battery
+
+
+def test_demo_tells_the_story_of_the_battery(tmp_path: Path) -> None:
+    page = tmp_path / "battery.html"
+    result = run("demo", "--report", str(page))
+    assert result.returncode == 0, result.stderr
+    assert "(storm Uri)" in result.stdout
+    assert "2021-02-16" in result.stdout
+    assert page.stat().st_size > 1e6
+
+
+def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
+    """The same days by the demo, in Python, from the exported files, and line by line."""
+    page, folder = tmp_path / "battery.html", tmp_path / "battery"
+    demo = run("demo", "--json", "--report", str(page), "--export", str(folder))
+    document = json.loads(demo.stdout)
+    battery, market = Battery(), ercot_prices()
+    expected = nf.price_stream(battery.mdp(), battery.losses(market.prices))
+    assert [day["price"] for day in document["rounds"]] == expected.prices.tolist()
+    assert document["summary"]["total"] == expected.total
+
+    files = (
+        str(folder / "model.npz"),
+        str(folder / "prices.csv"),
+        "--features",
+        str(folder / "features.csv"),
+    )
+    priced = json.loads(run("price", *files, "--json").stdout)
+    assert priced["summary"]["total"] == pytest.approx(expected.total, rel=1e-12)
+    assert [day["round"] for day in priced["rounds"]] == list(market.dates)
+
+    lines = "".join(
+        json.dumps({"round": t, "theta": [*day, 1.0]}) + "\n"
+        for t, day in enumerate(market.prices[:60].tolist())
+    )
+    watched = run("watch", files[0], *files[2:], stdin=lines)
+    prices = [json.loads(line)["price"] for line in watched.stdout.splitlines()]
+    assert prices == pytest.approx(expected.prices[:60], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "bench", "price", "fan", "watch", "replan", "fleet", "reproduce"]
+)
+def test_help_has_an_example(command: str) -> None:
+    result = run(command, "--help")
+    assert result.returncode == 0
+    assert f"Example:  normalfan {command}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bench", "no-such-workload"),
+        ("reproduce", "no-such-claim"),
+        ("no-such-command",),
+        ("demo", "--no-such-option"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_an_exit_code(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert result.stderr.strip()
+    assert not result.stdout
+
+
+def test_version() -> None:
+    import normalfan
+
+    assert run("--version").stdout == f"normalfan {normalfan.__version__}\n"
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    heavy = ("numba", "scipy", "polars", "gymnasium", "rich", "typer", "matplotlib", "llvmlite")
+    code = f"import sys, normalfan; print([m for m in {heavy} if m in sys.modules])"
+    result = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
+def test_kernels_compile_once_per_machine(tmp_path: Path) -> None:
+    """A second process loads what the first compiled, silently."""
+    code = (
+        "import numpy as np, normalfan as nf;"
+        "nf.price_stream(nf.MDP(np.array([[0, 0]]), 0, horizon=1), np.zeros((2, 1, 1, 2)))"
+    )
+
+    def price() -> str:
+        return subprocess.run(  # noqa: S603
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        ).stderr
+
+    assert "compiling its kernels" in price()
+    assert price() == ""

@@ -1,0 +1,155 @@
+"""`normalfan price`: the numbers of Python, from every format."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from command_line import call
+
+import normalfan as nf
+from normalfan.battery.ercot import ercot_prices
+from normalfan.battery.model import Battery
+from normalfan.pricing.motion import PricedMotion
+from normalfan.problem.losses import FactoredLosses
+
+MODELS = (".npz", ".csv", ".parquet")
+LOSSES = (".npy", ".npz", ".csv", ".parquet")
+READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
+    ".csv": pl.read_csv,
+    ".parquet": pl.read_parquet,
+    ".json": lambda path: pl.DataFrame(json.loads(path.read_text())),
+}
+STORM = slice(40, 50)  # 2021-02-10 and after
+
+
+@pytest.fixture(scope="module")
+def battery() -> tuple[nf.MDP, FactoredLosses, PricedMotion]:
+    days = ercot_prices()
+    mdp = Battery().mdp()
+    losses = Battery().losses(days.prices[STORM], round_names=days.dates[STORM])
+    return mdp, losses, nf.price_stream(mdp, losses)
+
+
+def priced(*arguments: object) -> dict[str, Any]:
+    answer = call("price", *arguments, "--json")
+    assert answer.code == 0, answer.err
+    document: dict[str, Any] = json.loads(answer.out)
+    return document
+
+
+def check_same(document: dict[str, Any], motion: PricedMotion, *, rel: float) -> None:
+    columns = motion.columns()
+    size = np.abs(motion.values).max()
+    for name in ("price", "value", "variation_l1", "price_lowest", "price_highest"):
+        got = [entry[name] for entry in document["rounds"]]
+        assert got == pytest.approx(columns[name], rel=rel, abs=rel * size), name
+    for name in ("crossed", "dimension"):
+        assert [entry[name] for entry in document["rounds"]] == columns[name].tolist(), name
+    assert document["summary"]["total"] == pytest.approx(motion.total, rel=rel, abs=rel * size)
+
+
+@pytest.mark.parametrize("suffix", MODELS)
+def test_the_battery_from_every_format(suffix: str, battery: Any, tmp_path: Path) -> None:
+    mdp, losses, motion = battery
+    model = tmp_path / f"battery{suffix}"
+    nf.io.save_mdp(mdp, model)
+    for other in LOSSES:
+        nf.io.save_losses(losses, mdp, tmp_path / f"losses{other}")
+        document = priced(model, tmp_path / f"losses{other}")
+        check_same(document, motion, rel=1e-13)
+        rounds = [entry["round"] for entry in document["rounds"]]
+        assert rounds == (list(range(10)) if other == ".npy" else list(losses.round_names or ()))
+    for other in (".csv", ".parquet"):
+        features = tmp_path / f"features{other}"
+        nf.io.save_losses(losses, mdp, tmp_path / f"prices{other}", features=features)
+        check_same(priced(model, tmp_path / f"prices{other}", "--features", features), motion, rel=1e-13)
+
+
+def test_an_environment_with_losses_from_every_format(rng: np.random.Generator, tmp_path: Path) -> None:
+    mdp = nf.io.load_mdp("gym:FrozenLake-v1", horizon=6)
+    losses = nf.ArrayLosses(rng.normal(size=(12, *mdp.shape)))
+    motion = nf.price_stream(mdp, losses)
+    for other in LOSSES:
+        nf.io.save_losses(losses, mdp, tmp_path / f"losses{other}")
+        check_same(priced("gym:FrozenLake-v1", tmp_path / f"losses{other}", "--horizon", 6), motion, rel=0)
+    gained = nf.price_stream(mdp, nf.rewards(losses))
+    check_same(
+        priced("gym:FrozenLake-v1", tmp_path / "losses.npy", "--horizon", 6, "--rewards"), gained, rel=0
+    )
+
+
+@pytest.fixture
+def stored(battery: Any, tmp_path: Path) -> tuple[Path, Path]:
+    mdp, losses, _ = battery
+    nf.io.save_mdp(mdp, tmp_path / "battery.npz")
+    nf.io.save_losses(losses, mdp, tmp_path / "days.npz")
+    return tmp_path / "battery.npz", tmp_path / "days.npz"
+
+
+def test_what_it_says(stored: tuple[Path, Path]) -> None:
+    answer = call("price", *stored)
+    assert answer.code == 0
+    assert answer.err == ""
+    assert "of 9 rounds" in answer.out
+    assert "2021-02-16, " in answer.out
+    assert " MWh, where the old plan takes " in answer.out
+    assert "By loss variation" in answer.out
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_every_round_in_a_file(suffix: str, stored: tuple[Path, Path], battery: Any, tmp_path: Path) -> None:
+    _, losses, motion = battery
+    out = tmp_path / f"out{suffix}"
+    assert call("price", *stored, "--out", out).code == 0
+    frame = READERS[suffix](out)
+    assert frame.columns == ["round", *motion.columns()]
+    assert frame["round"].to_list() == list(losses.round_names)
+    assert frame["price"].to_list() == motion.prices.tolist()
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_default_and_a_start_by_name(tmp_path: Path) -> None:
+    (tmp_path / "shop.csv").write_text(
+        "state,action,next_state,probability\nopen,sell,closed,1\nopen,wait,open,1\n"
+    )
+    (tmp_path / "losses.csv").write_text(
+        "round,state,action,loss\nmon,open,sell,-3\ntue,open,sell,1\nwed,open,sell,-2\n"
+    )
+    document = priced(
+        tmp_path / "shop.csv", tmp_path / "losses.csv",
+        "--horizon", 2, "--start", "open", "--default", 0,
+    )  # fmt: skip
+    assert [entry["price"] for entry in document["rounds"]] == [0.0, 1.0, 2.0]
+    assert [entry["value"] for entry in document["rounds"]] == [-3.0, 0.0, -2.0]
+    first = document["summary"]["dearest"][0]
+    assert (first["name"], first["state"], first["action"], first["instead"]) == (
+        "wed",
+        "open",
+        "wait",
+        "sell",
+    )
+
+
+def test_a_report_beside_the_numbers(stored: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert call("price", *stored, "--report", page).code == 0
+    assert "2021-02-16" in page.read_text()
+
+
+def test_the_page_about_files_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs/files.md").read_text()
+    for name, content in re.findall(r"`(\w+\.csv)`:\n\n```csv\n(.*?)```", page, flags=re.DOTALL):
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    (promised,) = re.findall(r"```\n\n```\n(.*?)```", page, flags=re.DOTALL)
+    commands = re.findall(r"```sh\nnormalfan (.*?)\n```", page)
+    assert len(commands) == 2
+    for command in commands:
+        assert call(*command.split()).out == promised

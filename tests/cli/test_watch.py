@@ -1,0 +1,255 @@
+"""`normalfan watch` as a person, a feeder and a supervisor meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import normalfan as nf
+from normalfan.battery.model import Battery
+from normalfan.cli import main
+
+ARMS = nf.MDP(np.array([[0, 0]]), 0, horizon=1)
+LINES = [
+    json.dumps({"round": t, "loss": [[[t % 2, 1 - t % 2]]]}) for t in range(4)
+]  # 1 a round after the first
+KEPT = ("--state", "state", "--out", "out.jsonl")
+
+Run = Callable[..., "Ended"]
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
+    """Run a watch of `model.npz` in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    nf.io.save_mdp(ARMS, "model.npz")
+
+    def running(*arguments: str, lines: list[str] | None = LINES, model: str = "model.npz") -> Ended:
+        Path("input").write_text("".join(line + "\n" for line in lines or []))
+        with Path("input").open() as stdin:
+            monkeypatch.setattr(sys, "stdin", None if lines is None else stdin)
+            monkeypatch.setattr(sys, "argv", ["normalfan", "watch", model, *arguments])
+            with pytest.raises(SystemExit) as ending:
+                main()
+        return Ended(int(ending.value.code or 0), *capfd.readouterr())
+
+    return running
+
+
+def records(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_prices_on_standard_output(run: Run) -> None:
+    ended = run(lines=[LINES[0], "oops", *LINES[1:]])
+    assert (ended.code, ended.err) == (0, "")
+    shown = records(ended.out)
+    assert [record.get("price") for record in shown] == [0, None, 1, 1, 1]
+    assert shown[1]["line"] == 2
+    assert set(shown[1]) == {"line", "error"}
+
+
+def test_the_summary_as_json_keeps_out_of_the_way_of_prices(run: Run) -> None:
+    ended = run("--json")
+    assert len(records(ended.out)) == 4
+    summary = json.loads(ended.err)
+    assert (summary["priced"], summary["total"]) == (4, 3)
+    ended = run("--json", *KEPT, lines=[*LINES, "oops"])
+    assert json.loads(ended.out) == {**summary, "bad_lines": 1}
+    assert json.loads(ended.err)["line"] == 5
+
+
+def test_resuming_skips_what_was_priced(run: Run) -> None:
+    assert (
+        run(*KEPT, "--status", "--json").out
+        == '{\n  "last_round": null,\n  "rounds": 0,\n  "total": 0.0\n}\n'
+    )
+    assert run(*KEPT, "--status").out == "No round was priced yet.\n"
+    assert run(*KEPT, lines=LINES[:2]).out.startswith("2 rounds priced, 0 lines skipped")
+    assert run("--state", "state", "--status").out.startswith("The last round priced is 1: send what")
+    ended = run(*KEPT, "--json")
+    summary = json.loads(ended.out)
+    assert (summary["priced"], summary["skipped"], summary["rounds"], summary["total"]) == (2, 2, 4, 3)
+    assert Path("out.jsonl").read_text() == run().out
+
+
+def test_an_alarm_is_an_exit_code_and_a_line_on_standard_error(run: Run) -> None:
+    ended = run("--alarm", "price>1", "--alarm", "total>2")
+    assert ended.code == 3
+    assert ended.err == "normalfan: alarm total>2 in round 3: price 1, total 3\n"
+    assert records(ended.out)[3]["alarms"] == ["total>2"]
+    assert run("--alarm", "price>1").code == 0
+    # A total that passed its bound in an earlier process is not news.
+    assert run("--alarm", "total>2", *KEPT).code == 3
+    assert run("--alarm", "total>2", *KEPT, lines=[*LINES, LINES[0].replace("0", "4", 1)]).code == 0
+
+
+def test_no_standard_input_is_a_sentence(run: Run) -> None:
+    ended = run(lines=None)
+    assert ended.code == 2
+    assert ended.err.startswith("normalfan: standard input is closed, but")
+
+
+def test_strict_stops_and_keeps_what_came_before(run: Run) -> None:
+    ended = run("--strict", *KEPT, lines=[*LINES[:2], "oops", *LINES[2:]])
+    assert ended.code == 2
+    assert ended.err.startswith("normalfan: line 3: the line cannot be read as JSON")
+    assert len(records(Path("out.jsonl").read_text())) == 2
+
+
+def test_a_disk_that_fails_is_a_sentence_and_nothing_is_lost(run: Run) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for name in ("fsync", "pwrite"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, name, full)
+            ended = run(*KEPT)
+        assert ended.code == 1
+        assert ended.err.startswith("normalfan: a file could not be read or written")
+        assert "No space left" in ended.err
+    assert run(*KEPT).code == 0
+    assert Path("out.jsonl").read_text() == run().out
+
+
+def test_a_battery_from_files_by_its_coefficients(run: Run, rng: np.random.Generator) -> None:
+    battery = Battery()
+    mdp, losses = battery.mdp(), battery.losses(rng.normal(40, 20, size=(6, 24)))
+    nf.io.save_mdp(mdp, "battery.csv")
+    nf.io.save_losses(losses, mdp, "coefficients.csv", features="features.csv")
+    lines = [json.dumps({"round": t, "theta": theta}) for t, theta in enumerate(losses.coefficients.tolist())]
+    options = ("--features", "features.csv", "--start", "0 MWh")
+    ended = run(*options, "--prometheus", "battery.prom", lines=lines, model="battery.csv")
+    assert ended.err == ""
+    stored = nf.io.load_mdp("battery.csv", start="0 MWh")
+    batch = nf.price_stream(stored, nf.io.open_losses("coefficients.csv", stored, features="features.csv"))
+    assert [record["price"] for record in records(ended.out)] == batch.prices.tolist()
+    assert batch.prices == pytest.approx(nf.price_stream(mdp, losses).prices)
+    dearest = records(ended.out)[-1]["dearest"]
+    assert re.fullmatch(r"\d\d:00", dearest["step"])  # type: ignore[index]
+    assert dearest["state"] in mdp.labels.states  # type: ignore[index, operator]
+    assert 'normalfan_watch_rounds_total{model="battery.csv"} 6\n' in Path("battery.prom").read_text()
+
+
+def test_help_has_an_example_and_the_exit_codes(run: Run) -> None:
+    text = run("--help").out
+    assert "Example:  normalfan watch" in text
+    assert "3 an alarm was raised" in re.sub(r"\s+", " ", text)
+
+
+BAD_INPUT: dict[str, tuple[tuple[str, ...], str]] = {
+    "missing model": (("missing.npz",), "missing.npz"),
+    "truncated model": (("truncated.npz",), "truncated.npz"),
+    "model of an unknown kind": (("model.txt",), "model.txt"),
+    "missing features": (("model.npz", "--features", "missing.csv"), "missing.csv"),
+    "features with wrong columns": (("model.npz", "--features", "columns.csv"), "columns.csv"),
+    "features with an unknown state": (("model.npz", "--features", "unknown.csv"), "nowhere"),
+    "state without out": (("model.npz", "--state", "state"), "--out"),
+    "out without state": (("model.npz", "--out", "out"), "--state"),
+    "status without state": (("model.npz", "--status"), "--state"),
+    "directory as state": (("model.npz", "--state", "folder", "--out", "out"), "folder is a directory"),
+    "directory as out": (("model.npz", "--state", "state", "--out", "folder"), "folder is a directory"),
+    "out in no directory": (("model.npz", "--state", "state", "--out", "no/out"), "no/out is in no"),
+    "one file for both": (("model.npz", "--state", "same", "--out", "same"), "same"),
+    "state that is no state": (("model.npz", "--state", "model.npz", "--out", "out"), "model.npz"),
+    "state that is text": (("model.npz", "--state", "columns.csv", "--out", "out"), "columns.csv"),
+    "status of no state": (("model.npz", "--state", "columns.csv", "--status"), "columns.csv"),
+    "out that is somebody else's": (
+        ("model.npz", "--state", "new", "--out", "columns.csv"),
+        "columns.csv holds",
+    ),
+    "state of another model": (("other.npz", "--state", "used", "--out", "used.jsonl"), "another problem"),
+    "unknown alarm": (("model.npz", "--alarm", "cost>5"), "'cost>5'"),
+    "metrics in no directory": (("model.npz", "--prometheus", "no/m.prom"), "no/m.prom"),
+    "directory as metrics": (("model.npz", "--prometheus", "folder"), "folder is a directory"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_a_sentence_and_nothing_is_written(case: str, run: Run, tmp_path: Path) -> None:
+    Path("truncated.npz").write_bytes(Path("model.npz").read_bytes()[:300])
+    Path("model.txt").write_text("a model")
+    Path("columns.csv").write_text("a,b\n1,2\n")
+    Path("unknown.csv").write_text("feature,state,value\nsun,nowhere,2\n")
+    Path("folder").mkdir()
+    nf.io.save_mdp(nf.MDP(np.array([[0, 0, 0]]), 0, horizon=1), "other.npz")
+    run("--state", "used", "--out", "used.jsonl")
+    before = contents(tmp_path)
+
+    (model, *options), where = BAD_INPUT[case]
+    ended = run(*options, model=model)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert where in ended.err
+    assert re.fullmatch(r"normalfan: [^\n]*, but [^\n]*: [^\n]*\.\n", ended.err), ended.err
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file that holds something (a lock is an empty file)."""
+    files = [path for path in folder.iterdir() if path.is_file() and path.stat().st_size]
+    return {path.name: path.read_bytes() for path in files}
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    nf.io.save_mdp(ARMS, folder / "model.npz")
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, "-W", "error", "-m", "normalfan", "watch", "model.npz", *arguments],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(nf.__file__).parents[1])},
+    )
+
+
+def send(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+
+
+def test_each_line_is_answered_at_once_until_nobody_listens(tmp_path: Path) -> None:
+    with start(tmp_path) as process:
+        assert process.stdout
+        assert process.stderr
+        for t, line in enumerate(LINES[:3]):
+            send(process, line)
+            assert json.loads(process.stdout.readline())["round"] == t
+        process.stdout.close()
+        send(process, LINES[3])
+        assert process.wait(timeout=60) == 0
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_asked_to_stop_it_saves_and_ends_well(tmp_path: Path, number: signal.Signals) -> None:
+    with start(tmp_path, *KEPT, "--json") as process:
+        assert process.stderr
+        for line in (*LINES[:3], "oops"):
+            send(process, line)
+        assert json.loads(process.stderr.readline())["line"] == 4  # it has come so far
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["priced"] == 3
+    assert len(records((tmp_path / "out.jsonl").read_text())) == 3

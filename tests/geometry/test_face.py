@@ -1,0 +1,106 @@
+"""Faces against enumeration of every deterministic policy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import deterministic_policies, exact_value
+from problems import Problem, random_problem
+
+import normalfan as nf
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def small_problem(seed: int) -> Problem:
+    rng = np.random.default_rng(seed)
+    while True:
+        problem = random_problem(rng, rounds=2)
+        horizon, n_states, n_actions = problem.shape
+        if n_actions ** (horizon * n_states) <= 300:
+            return problem
+
+
+def as_policy(actions: np.ndarray, n_actions: int) -> np.ndarray:
+    return np.eye(n_actions)[actions]
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_the_face_is_the_set_of_optimal_policies(seed: int) -> None:
+    problem = small_problem(seed)
+    mdp, loss = problem.mdp(), problem.losses[0]
+    face = nf.optimal_face(mdp, loss)
+    best = float(exact_value(problem, loss))
+    optimal = set()
+    for actions in deterministic_policies(problem):
+        visits = nf.occupancy(mdp, as_policy(actions, mdp.n_actions))
+        is_optimal = abs((visits * loss).sum() - best) < 1e-9
+        assert face.contains(visits) == is_optimal
+        if is_optimal:
+            optimal.add(tuple(np.round(visits, 9).ravel()))
+    listed = [tuple(np.round(vertex, 9).ravel()) for vertex in face.vertices()]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == optimal
+    # The dimension is that of the affine hull of the vertices.
+    spread = np.array(listed) - np.array(listed[0])
+    assert face.dimension == np.linalg.matrix_rank(spread, tol=1e-6)
+    assert face.is_vertex == (len(listed) == 1)
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_minimising_over_a_face_is_minimising_over_its_vertices(seed: int) -> None:
+    problem = small_problem(seed)
+    mdp = problem.mdp()
+    face = nf.optimal_face(mdp, problem.losses[0])
+    value, policy = face.minimise(problem.losses[1])
+    over_vertices = min((vertex * problem.losses[1]).sum() for vertex in face.vertices())
+    assert value == pytest.approx(over_vertices, abs=1e-9)
+    visits = nf.occupancy(mdp, policy)
+    assert face.contains(visits)
+    assert (visits * problem.losses[1]).sum() == pytest.approx(value, abs=1e-9)
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_faces_meet_when_they_share_a_vertex(seed: int) -> None:
+    problem = small_problem(seed)
+    mdp = problem.mdp()
+    faces = [nf.optimal_face(mdp, loss) for loss in problem.losses]
+    vertices = [{tuple(np.round(v, 9).ravel()) for v in face.vertices()} for face in faces]
+    # Two faces of a polytope meet in a face, which has a vertex of both.
+    assert faces[0].meets(faces[1]) == faces[1].meets(faces[0]) == bool(vertices[0] & vertices[1])
+    assert all(face.meets(nf.whole_polytope(mdp)) for face in faces)
+
+
+def test_a_face_contains_the_mixtures_of_its_policies(rng: np.random.Generator) -> None:
+    problem = random_problem(rng)
+    mdp = problem.mdp()
+    face = nf.whole_polytope(mdp)
+    vertices = list(face.vertices(limit=100_000))[:5]
+    mixture = sum(vertices) / len(vertices)
+    assert face.contains(mixture)
+    assert not face.contains(mixture * 1.01)
+    assert not face.contains(mixture - 0.1)
+    assert not face.contains(np.full(mdp.shape, np.nan))
+
+
+def test_equality_is_of_content() -> None:
+    nexts = np.array([[0, 1], [1, 0]])
+    loss = np.arange(8.0).reshape(2, 2, 2)
+    left = nf.optimal_face(nf.MDP(nexts, 0, horizon=2), loss)
+    right = nf.optimal_face(nf.MDP(nexts, 0, horizon=2), loss + 1.0)
+    other = nf.optimal_face(nf.MDP(nexts, 1, horizon=2), loss)
+    assert left == right
+    assert hash(left) == hash(right)
+    assert left != other
+    assert left != "a face"
+
+
+def test_vertices_are_refused_by_number_before_any_is_built(rng: np.random.Generator) -> None:
+    mdp = nf.MDP(rng.dirichlet(np.ones(50), size=(50, 3)), 0, horizon=40)
+    with pytest.raises(nf.InputError, match="vertices"):
+        nf.whole_polytope(mdp).vertices()

@@ -1,0 +1,262 @@
+"""Fleets: every member priced as it would be alone, whoever prices it, and the totals that follow."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+from command_line import run
+from problems import random_problem
+from sentences import check_refusal
+
+import normalfan as nf
+from normalfan.io import load_mdp, open_losses, save_losses, save_mdp
+from normalfan.jobs import Processes, Serial
+from normalfan.jobs.fleet import cells as cells_module
+from normalfan.jobs.fleet import members as members_module
+from normalfan.jobs.fleet import members_of_dataset, members_of_table, price_fleet
+from normalfan.jobs.fleet.cells import FleetCells
+from normalfan.jobs.fleet.totals import gather_members, total_up
+
+COUNTS = ("rounds", "free", "negligible", "priced")
+
+
+def write_member(folder: Path, name: str, rng: np.random.Generator) -> dict[str, str]:
+    problem = random_problem(rng)
+    mdp = problem.mdp()
+    save_mdp(mdp, folder / f"{name}.npz")
+    np.save(folder / f"{name}.npy", problem.losses.astype(float))
+    return {"member": name, "model": f"{name}.npz", "losses": f"{name}.npy"}
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, rng: np.random.Generator) -> Path:
+    """The table of seven members, each with a problem of its own."""
+    rows = [write_member(tmp_path, f"m{i}", rng) for i in range(7)]
+    table = tmp_path / "fleet.parquet"
+    polars.DataFrame(rows).write_parquet(table)
+    return table
+
+
+@pytest.fixture
+def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells_module, "MOST_MEMBERS", 2)
+
+
+def rows_of(result: Any) -> polars.DataFrame:
+    return polars.scan_parquet(result.cells / "*" / "*.parquet").sort("member").collect()
+
+
+def check_members(result: Any, streams: dict[str, tuple[nf.MDP, Any]]) -> None:
+    """Each row is what its member alone gives, and the totals are the sums of the rows."""
+    rows = rows_of(result)
+    assert rows["member"].to_list() == sorted(streams)
+    for row in rows.iter_rows(named=True):
+        motion = nf.price_stream(*streams[row["member"]])
+        assert row["price"] == motion.prices.tolist()
+        assert row["value"] == motion.values.tolist()
+        assert row["crossed"] == motion.crossed.tolist()
+        assert row["total"] == motion.total
+        assert row["worst_price"] == motion.prices.max() == motion.prices[int(row["worst_round"])]
+        kinds = [
+            "free" if p == 0 else "negligible" if p < 0.01 * abs(v) else "priced"
+            for p, v in zip(row["price"][1:], row["value"][1:], strict=True)
+        ]
+        assert [row[kind] for kind in COUNTS[1:]] == [kinds.count(kind) for kind in COUNTS[1:]]
+        assert row["rounds"] == len(kinds) + 1
+    totals = result.totals
+    assert [getattr(totals, name) for name in COUNTS] == [rows[name].sum() for name in COUNTS]
+    assert totals.total == math.fsum(rows["total"])
+    assert totals.worst_round.worst_price == rows["worst_price"].max()
+    assert [dear.total for dear in totals.dearest] == rows["total"].sort(descending=True).head(5).to_list()
+    assert totals.members == len(streams)
+    summary = polars.read_parquet(result.members).sort("member")
+    assert summary.equals(rows.drop("price", "value", "crossed"))
+
+
+@pytest.mark.usefixtures("small_cells")
+def test_every_member_is_priced_as_if_alone(fleet: Path, tmp_path: Path) -> None:
+    streams = {f"m{i}": (load_mdp(tmp_path / f"m{i}.npz"), np.load(tmp_path / f"m{i}.npy")) for i in range(7)}
+    by_one = price_fleet(members_of_table(fleet), tmp_path / "one", Serial())
+    check_members(by_one, streams)
+    by_two = price_fleet(members_of_table(fleet), tmp_path / "two", Processes(2))
+    assert rows_of(by_two).equals(rows_of(by_one))
+    assert by_two.totals == by_one.totals
+    assert by_two.outcome.finished == 4
+
+
+@pytest.mark.usefixtures("small_cells")
+def test_only_what_changed_is_priced_again(fleet: Path, tmp_path: Path, rng: np.random.Generator) -> None:
+    first = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    again = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    assert (again.outcome.finished, again.outcome.reused) == (0, 4)
+    assert again.totals == first.totals
+    write_member(tmp_path, "m3", rng)
+    changed = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    assert (changed.outcome.finished, changed.outcome.reused) == (1, 3)
+    assert changed.totals.members == 7  # what was found for the old m3 is in the folder, and not counted
+    fresh = price_fleet(members_of_table(fleet), tmp_path / "fresh", Serial())
+    assert changed.totals == fresh.totals
+
+
+def test_a_member_that_cannot_be_priced_is_named_and_the_others_are_priced(
+    fleet: Path, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "m2.npy", np.full((2, 3), np.nan))
+    (tmp_path / "m5.npz").unlink()
+    result = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    assert (result.totals.members, result.totals.problems) == (5, 2)
+    problems = dict(result.totals.problem_list)
+    assert sorted(problems) == ["m2", "m5"]
+    assert "m5.npz does not exist" in problems["m5"]
+    told = run("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1")
+    assert told.returncode == 1
+    assert "m5: " in told.stderr
+    assert "5 members" in told.stdout
+
+
+def test_a_file_that_only_the_client_sees_fails_and_leaves_no_result(fleet: Path) -> None:
+    (cell,) = FleetCells(members_of_table(fleet))
+    fleet.with_name("m3.npy").unlink()  # gone for the worker
+    check_refusal(cell.compute, "m3.npy")
+
+
+def test_a_dataset_of_streams_for_one_model(tmp_path: Path, rng: np.random.Generator) -> None:
+    problem = random_problem(rng)
+    mdp = problem.mdp()
+    save_mdp(mdp, tmp_path / "model.npz")
+    shape = (2, *problem.shape)
+    features = rng.integers(0, 3, size=shape).astype(float)
+    streams, frames = {}, []
+    for name in ("a b", "c"):
+        losses = nf.FactoredLosses(rng.normal(size=(9, 2)), features)
+        save_losses(losses, mdp, tmp_path / "one.parquet", features=tmp_path / "features.csv")
+        frames.append(polars.read_parquet(tmp_path / "one.parquet").with_columns(member=polars.lit(name)))
+        streams[name] = (mdp, open_losses(tmp_path / "one.parquet", mdp, features=tmp_path / "features.csv"))
+    polars.concat(frames).write_parquet(tmp_path / "streams", partition_by="member")
+    # A second writer split a member's rounds over two files.
+    (folder,) = (path for path in (tmp_path / "streams").iterdir() if path.name.endswith("c"))
+    (file,) = folder.iterdir()
+    whole = polars.read_parquet(file, hive_partitioning=False)
+    whole.head(4).write_parquet(folder / "part-0.parquet")
+    whole.tail(5).write_parquet(folder / "part-1.parquet")
+    file.unlink()
+    members = members_of_dataset(
+        tmp_path / "model.npz", tmp_path / "streams", features=tmp_path / "features.csv"
+    )
+    check_members(price_fleet(members, tmp_path / "out", Serial()), streams)
+
+
+def test_a_fleet_of_which_nothing_could_be_computed(tmp_path: Path) -> None:
+    gather_members([], tmp_path / "members.parquet")
+    totals = total_up(tmp_path / "members.parquet")
+    assert (totals.members, totals.rounds, totals.total, totals.problems) == (0, 0, 0, 0)
+    assert totals.worst_round is None
+    assert totals.dearest == ()
+
+
+def test_the_command_speaks_json(fleet: Path, tmp_path: Path) -> None:
+    told = run("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1", "--json")
+    assert told.returncode == 0, told.stderr
+    document = json.loads(told.stdout)
+    result = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    assert document["total"] == result.totals.total
+    assert document["cells"] == {"finished": 1, "reused": 0, "failed": 0}
+    assert result.outcome.reused == 1
+
+
+def test_a_disk_that_takes_no_more_is_a_sentence(fleet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    whole = price_fleet(members_of_table(fleet), tmp_path / "whole", Serial())  # compiles and caches kernels
+    command = [sys.executable, "-W", "error", "-m", "normalfan", "fleet", str(fleet), "--out", str(out)]
+    command += ["--workers", "2"]
+    told = subprocess.run(  # noqa: S602
+        f"ulimit -f 1; {shlex.join(command)} --workers 2",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 1
+    assert told.stderr.count("\n") == 1
+    assert "could not be written" in told.stderr
+    assert "File too large" in told.stderr
+    assert not [path for path in out.rglob("*") if path.is_file()]
+    assert price_fleet(members_of_table(fleet), out, Serial()).totals == whole.totals
+
+
+def test_the_memory_of_the_client_does_not_grow_with_the_fleet(
+    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(members_module, "ROWS_AT_ONCE", 128)
+    monkeypatch.setattr(cells_module, "MOST_MEMBERS", 64)
+    row = polars.read_parquet(fleet).drop("member").head(1)
+
+    def peak(count: int) -> int:
+        table = tmp_path / "large.parquet"
+        polars.select(member=polars.int_range(count)).join(row, how="cross").write_parquet(table)
+        cells = FleetCells(members_of_table(table))
+        tracemalloc.start()
+        assert sum(len(cell.settings["members"]) for cell in cells) == count
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    peak(400)
+    assert peak(4000) < 1.3 * peak(400)
+
+
+def test_names_of_many_members_are_compared_in_parts(
+    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, table = polars.read_parquet(fleet), tmp_path / "many.parquet"
+    monkeypatch.setattr(members_module, "NAMES_AT_ONCE", 2)
+    rows.write_parquet(table)
+    assert len(members_of_table(table)) == len(rows)
+    for again in range(len(rows)):  # whichever part it falls in
+        polars.concat([rows, rows[again : again + 1]]).write_parquet(table)
+        check_refusal(lambda: members_of_table(table), f"row 8 repeats the member of row {again + 1}")
+
+
+def test_bad_fleets_are_refused(fleet: Path, tmp_path: Path) -> None:
+    def table(frame: polars.DataFrame) -> Any:
+        frame.write_parquet(tmp_path / "bad.parquet")
+        return lambda: members_of_table(tmp_path / "bad.parquet")
+
+    rows = polars.read_parquet(fleet)
+    check_refusal(table(rows.drop("model")), "add model")
+    check_refusal(table(rows.rename({"losses": "looses"})), "looses")
+    check_refusal(table(rows.with_columns(feature=1)), "'feature'")
+    check_refusal(table(rows.with_columns(model=1)), "column model of type")
+    check_refusal(table(rows.head(0)), "has no rows")
+    check_refusal(table(polars.concat([rows, rows[3:4]])), "row 8 repeats the member of row 4")
+    holes = polars.when(polars.col("member") != "m4").then("losses")
+    check_refusal(table(rows.with_columns(losses=holes)), "row 5 has no losses")
+    check_refusal(lambda: members_of_table(tmp_path / "none.parquet"), "none.parquet")
+    check_refusal(lambda: members_of_dataset("m.npz", tmp_path), "member=NAME")
+    check_refusal(lambda: members_of_dataset("m.npz", fleet), "is not a directory")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        ((), "a fleet is named in part"),
+        (("--model", "m.npz"), "a fleet is named in part"),
+        (("f.parquet", "--default", "0"), "--default"),
+        (("f.parquet", "--workers", "0"), "f.parquet"),
+    ],
+)
+def test_bad_commands_are_a_sentence(arguments: tuple[str, ...], where: str) -> None:
+    told = run("fleet", *arguments)
+    assert told.returncode == 2
+    assert where in told.stderr
+    assert "Traceback" not in told.stderr

@@ -1,0 +1,59 @@
+"""The committed ledger is what the committed data say, and reaches what was promised of the full run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+
+from normalfan_paper.registry import EXPERIMENTS, find_experiments
+
+RESULTS = Path(__file__).parents[2] / "results/paper"
+FIGURES = [
+    "normal-fan",
+    "bellman-causal",
+    "degenerate-crossing",
+    "advantage-gate",
+    "simplex",
+    "tree-identity",
+    "tree-predictors",
+    "degenerate-stack",
+    "degenerate-dimension",
+    "gridworld-bars",
+    "gridworld-training",
+    "barrier",
+]
+
+
+@pytest.fixture(scope="module")
+def ledger() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((RESULTS / "ledger.json").read_text())
+    return document
+
+
+@pytest.mark.parametrize("name", list(EXPERIMENTS))
+def test_every_verdict_comes_out_of_the_data_again(name: str, ledger: dict[str, Any]) -> None:
+    (experiment,) = find_experiments([name])
+    rows = experiment.check(polars.read_parquet(RESULTS / "data" / f"{name}.parquet"))
+    (section,) = [section for section in ledger["sections"] if section["id"] == name]
+    told = [(row["id"], row["measured"], row["verdict"], row["because"]) for row in section["rows"]]
+    assert [(row.id, row.measured, row.verdict, row.because) for row in rows] == told
+
+
+def test_the_run_was_whole(ledger: dict[str, Any]) -> None:
+    assert (ledger["seeds"], ledger["quick"]) == (32, False)
+    assert sum(section["wall_seconds"] for section in ledger["sections"]) < 3600
+    assert not any(section["failures"] for section in ledger["sections"])
+    for figure in FIGURES:
+        assert (RESULTS / "figures" / f"{figure}.pdf").exists()
+        assert (RESULTS / "figures" / f"{figure}.png").exists()
+
+
+def test_what_is_exact_is_exact(ledger: dict[str, Any]) -> None:
+    numbers = {row["id"]: row["numbers"] for section in ledger["sections"] for row in section["rows"]}
+    assert max(numbers["tree/identity"].values()) < 1e-14
+    assert numbers["simplex/decomposition"]["largest gap"] < 1e-9
+    assert numbers["degenerate/identical-price"]["largest difference"] < 1e-9

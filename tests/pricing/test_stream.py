@@ -1,0 +1,80 @@
+"""The engine against exact rationals and against the definition, on thousands of small problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.speed.linear_program import definitional_price
+from oracles import exact_mask, exact_price, exact_value
+from problems import random_problem
+
+from normalfan import cone_margin, optimal_face, price, price_stream
+
+CHUNKS, PROBLEMS_PER_CHUNK = 20, 100
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_streams_agree_with_exact_rationals(chunk: int) -> None:
+    rng = np.random.default_rng([chunk, 1])
+    seen_free, seen_priced, seen_degenerate = 0, 0, 0
+    for _ in range(PROBLEMS_PER_CHUNK):
+        problem = random_problem(rng)
+        kind = str(rng.choice(problem.kinds()))
+        mdp = problem.mdp(kind)
+        motion = price_stream(mdp, problem.losses)
+        masks = [exact_mask(problem, loss) for loss in problem.losses]
+        faces = [optimal_face(mdp, loss) for loss in problem.losses]
+        for t, loss in enumerate(problem.losses):
+            np.testing.assert_array_equal(faces[t].mask, masks[t])
+            dimension = masks[t].sum() - masks[t].any(axis=2).sum()
+            assert motion.dimensions[t] == faces[t].dimension == dimension
+            assert motion.values[t] == pytest.approx(float(exact_value(problem, loss)), rel=1e-12, abs=1e-12)
+            if t == 0:
+                assert motion.prices[t] == 0
+                assert not motion.crossed[t]
+                continue
+            expected = exact_price(problem, problem.losses[t - 1], loss)
+            assert motion.prices[t] == pytest.approx(float(expected), rel=1e-12, abs=0)
+            assert price(faces[t - 1], loss).price == pytest.approx(float(expected), rel=1e-12, abs=0)
+            assert (motion.prices[t] == 0) == faces[t - 1].meets(faces[t]) == (expected == 0)
+            assert motion.crossed[t] == (masks[t] != masks[t - 1]).any()
+            assert not motion.ambiguous[t]
+            assert motion.by_step[t].sum() == pytest.approx(motion.prices[t], rel=1e-12, abs=0)
+            seen_free += expected == 0
+            seen_priced += expected > 0
+            seen_degenerate += dimension > 0
+    assert min(seen_free, seen_priced, seen_degenerate) > 20
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_prices_agree_with_the_definition_by_linear_programs(chunk: int) -> None:
+    rng = np.random.default_rng([chunk, 2])
+    for _ in range(PROBLEMS_PER_CHUNK):
+        problem = random_problem(rng, rounds=2)
+        mdp = problem.mdp()
+        previous, loss = problem.losses.astype(float)
+        by_definition = definitional_price(mdp, previous, loss)
+        assert price_stream(mdp, problem.losses).prices[1] == pytest.approx(by_definition, abs=1e-6)
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_margins_of_streams_are_those_of_single_rounds(chunk: int) -> None:
+    """`cone_margin` is tested against enumeration; streams use a cheaper bound where it is not exact."""
+    rng = np.random.default_rng([chunk, 3])
+    exact, bounds = 0, 0
+    for _ in range(60):
+        problem = random_problem(rng)
+        mdp = problem.mdp(str(rng.choice(problem.kinds())))
+        motion = price_stream(mdp, problem.losses)
+        assert motion.details is not None
+        for t, loss in enumerate(problem.losses):
+            single = cone_margin(mdp, loss)
+            gap = motion.details.advantage_gaps[t]
+            assert gap == pytest.approx(single.advantage_gap, rel=1e-12)
+            if motion.details.margin_exact[t]:
+                assert motion.margins[t] == pytest.approx(single.value, rel=1e-12)
+                exact += np.isfinite(single.value)
+            else:
+                assert motion.margins[t] <= single.value * (1 + 1e-12)
+                bounds += 1
+    assert min(exact, bounds) > 20

@@ -1,0 +1,96 @@
+"""The few numbers a priced stream is told in, counted again by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import random_problem
+from scipy import stats
+from sentences import check_refusal
+
+import normalfan as nf
+from normalfan.pricing.summary import kinds_of_rounds, summarise
+from normalfan.problem.labels import Labels
+from normalfan.report.telling import summary_lines, summary_paragraphs
+
+
+def test_counts_ranks_and_totals(rng: np.random.Generator) -> None:
+    for _ in range(30):
+        problem = random_problem(rng, rounds=int(rng.integers(1, 9)))
+        mdp, losses = (
+            problem.mdp(),
+            problem.losses * rng.choice([1.0, 1e-3], size=(len(problem.losses), 1, 1, 1)),
+        )
+        motion = nf.price_stream(mdp, losses)
+        told = summarise(mdp, losses, motion, dearest=3)
+        moves = list(zip(motion.prices, motion.values, strict=True))[1:]
+        assert told.free == sum(price == 0 for price, _ in moves)
+        assert told.negligible == sum(0 < price < abs(value) / 100 for price, value in moves)
+        assert told.free + told.negligible + told.priced == told.rounds - 1 == len(losses) - 1
+        assert told.total == pytest.approx(sum(price for price, _ in moves), abs=1e-12)
+        assert told.total_lowest <= told.total <= told.total_highest
+        ranked = sorted((p for p, _ in moves if p > 0), reverse=True)[:3]
+        assert [one.price for one in told.dearest] == ranked
+        moved = motion.variation("l1")
+        for one in told.dearest:
+            assert one.variation_rank == 1 + sum(other > one.variation for other in moved)
+            assert 0 < one.paid <= one.price * (1 + 1e-12)
+            assert one.price <= one.paid * losses[0].size * (1 + 1e-12)  # the largest of its parts
+        if told.rank_correlation is not None:
+            expected = stats.spearmanr(motion.prices[1:], moved[1:]).statistic
+            assert told.rank_correlation == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_place_is_where_the_old_plan_goes_wrong() -> None:
+    """At dusk in town the old plan sleeps; today a ride home would save 4, by bus as by tram."""
+    labels = Labels(("dawn", "dusk"), ("home", "town"), ("sleep", "bus", "tram"))
+    mdp = nf.MDP(np.array([[0, 1, 1], [1, 0, 0]]), 0, 2, labels=labels)
+    yesterday = np.zeros(mdp.shape)
+    yesterday[0, 0, 0] = 10  # nobody stays at home at dawn,
+    yesterday[1, 1, 1:] = 1  # nor rides at dusk
+    today = yesterday.copy()
+    today[1, 1] = [5, 1, 1]
+    losses = nf.ArrayLosses(np.stack([yesterday, today]), round_names=("mon", "tue"))
+    told = summarise(mdp, losses, nf.price_stream(mdp, losses))
+    (one,) = told.dearest
+    assert (one.name, one.price, one.paid) == ("tue", 4.0, 4.0)
+    assert (one.step, one.state, one.action, one.instead) == ("dusk", "town", "sleep", "bus")
+    for tell in (summary_lines, summary_paragraphs):
+        text = "\n".join(tell(told, "L1", "€"))
+        assert "tue, €4: of it, €4 is paid at step dusk in state town, where the old plan takes sleep" in text
+        assert "free in 0 of 1" in text
+
+
+def test_small_prices_are_negligible_and_free_ones_free() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    losses = np.array([[100, 101.0], [100.9, 100.0], [100, 100.0], [0.0, 1.0], [1.0, 0.0]])
+    motion = nf.price_stream(arms, nf.ArrayLosses(losses, axes="TA"))
+    assert kinds_of_rounds(motion).tolist() == ["first", "negligible", "free", "free", "priced"]
+
+
+def test_a_single_round_and_a_still_stream_are_told_too() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    for rounds, words in ((1, "nothing to price"), (3, "free in 2 of 2")):
+        losses = np.zeros((rounds, 1, 1, 2))
+        told = summarise(arms, losses, nf.price_stream(arms, losses))
+        assert told.dearest == ()
+        assert told.rank_correlation is None
+        assert words in "\n".join(summary_lines(told, "L1", ""))
+
+
+def test_near_ties_are_told() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    losses = np.array([[1.0, 1.0 + 3e-12], [2.0, 1.0]]).reshape(2, 1, 1, 2)
+    told = summarise(arms, losses, nf.price_stream(arms, losses))
+    assert told.ambiguous == 2
+    assert (told.total_lowest, told.total_highest) == (0.0, 1.0)
+    assert "hang on a near-tie" in "\n".join(summary_lines(told, "L1", ""))
+
+
+def test_losses_that_were_used_up_are_refused() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    losses = np.array([[0.0, 1.0], [1.0, 0.0]]).reshape(2, 1, 1, 2)
+    motion = nf.price_stream(arms, losses)
+    check_refusal(lambda: summarise(arms, iter(losses), motion), "IterableLosses")
+    quick = nf.price_stream(arms, losses, detail="prices")
+    check_refusal(lambda: summarise(arms, losses, quick), 'detail="prices"')
