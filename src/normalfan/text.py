@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 CURRENCIES = "$€£¥"
@@ -63,3 +65,13 @@ def _finite(item: Any) -> Any:
     if isinstance(item, list | tuple):
         return [_finite(entry) for entry in item]
     return None if isinstance(item, float) and not math.isfinite(item) else item
+
+
+def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A small table for notebooks; every text is escaped."""
+
+    def line(cells: Sequence[object], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{html.escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
+
+    body = "".join(line(cells, "td") for cells in rows)
+    return f"<table><caption>{html.escape(caption)}</caption>{line(head, 'th')}{body}</table>"

@@ -1,0 +1,46 @@
+"""Figures that a notebook shows and a script saves, drawn without touching matplotlib's global state.
+
+>>> figure, axes = new_figure("Price", x="round", y="$ a day")             # doctest: +SKIP
+>>> axes.plot([0, 1, 2], [0.0, 3.0, 1.0])                                   # doctest: +SKIP
+>>> figure.savefig("price.png")                                             # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from normalfan.errors import InputError
+
+
+def new_figure(
+    title: str = "", *, x: str = "", y: str = "", size: tuple[float, float] = (6.4, 4.0)
+) -> tuple[Any, Any]:
+    """An empty figure with one set of axes; `x` and `y` are their labels, `size` is in inches."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InputError(
+            "matplotlib is not installed, but a figure needs it: pip install 'normalfan[plot]'."
+        ) from None
+
+    class Chart(Figure):
+        """A figure that notebooks show even where pyplot was never imported."""
+
+        def _repr_png_(self) -> bytes:
+            image = io.BytesIO()
+            self.savefig(image, format="png", dpi=110)
+            return image.getvalue()
+
+    figure = Chart(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set(title=literal(title), xlabel=literal(x), ylabel=literal(y))
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def literal(text: str) -> str:
+    """Text as matplotlib should show it: a dollar sign is a dollar sign, not the beginning of a formula."""
+    return text.replace("$", r"\$")
