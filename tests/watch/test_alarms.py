@@ -24,6 +24,8 @@ STEP = nf.Monitor(ARMS).update([[[-200.0, 1.0]]])
         ("price > 1%", {"price": 2.0}, False),
         ("price>0.9%", {"price": 2.0}, True),
         ("value<-1e2", {}, True),
+        ("value<=-200.", {}, True),
+        ("price>.5E+1", {"price": 5.0}, False),
         ("margin<1e-3", {"margin": 1e-4}, True),
         ("margin<1e-3", {"margin": math.inf}, False),
         ("variation_l1>=0", {}, True),
@@ -42,7 +44,7 @@ def test_alarm_rules(rule: str, numbers: dict[str, Any], raised: bool) -> None:
     "rule",
     [
         *("", "price", "price>", ">5", "price=5", "price>x", "price>nan", "price>inf", "total<5", "total>1%"),
-        *("crossed>1", "cost>5", "price>1%%", "price>1 2", "PRICE>1", "price>>1", "margin<1%"),
+        *("crossed>1", "cost>5", "price>1%%", "price>1 2", "PRICE>1", "price>>1", "margin<1%", "price>1e999"),
     ],
 )
 def test_rules_that_are_not_understood(rule: str) -> None:

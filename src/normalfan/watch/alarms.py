@@ -38,7 +38,8 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
 }
 
-_FORM = re.compile(r"\s*([a-z_0-9]+)\s*(?:(>=|<=|>|<)\s*([^\s%]+)\s*(%?))?\s*")
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_FORM = re.compile(rf"\s*([a-z_0-9]+)\s*(?:(>=|<=|>|<)\s*({_NUMBER})\s*(%?))?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +87,18 @@ class AlarmRule:
             If the text is not a rule.
         """
         match = _FORM.fullmatch(text)
-        name, comparison, bound, percent = match.groups() if match else ("", None, None, None)
-        if name in FLAGS and comparison is None:
+        name, comparison, number, percent = match.groups(default="") if match else ("", "", "", "")
+        if name in FLAGS and not comparison:
             return cls(name)
-        number = _number(bound)
-        is_known = name in QUANTITIES and number is not None
-        if not is_known or (percent and name != "price") or (name == "total" and "<" in (comparison or "")):
+        bound = float(number or "nan")
+        is_known = name in QUANTITIES and math.isfinite(bound)
+        if not is_known or (percent and name != "price") or (name == "total" and "<" in comparison):
             raise InputError(
                 f"the alarm rule {text!r} is not understood, but must compare one of {', '.join(QUANTITIES)} "
                 f"with a number by >, >=, <, <= (a % only after price, only > and >= after total) or be one "
                 f"of {', '.join(FLAGS)}: write --alarm 'price>100', 'price>1%' or 'crossed'."
             )
-        return cls(name, str(comparison), number or 0.0, bool(percent))
+        return cls(name, comparison, bound, bool(percent))
 
     def raised_by(self, step: PricedRound, total_before: float, total: float) -> bool:
         """Whether a round raises the alarm.
@@ -124,11 +125,3 @@ class AlarmRule:
     def __str__(self) -> str:
         bound = f"{self.comparison}{self.bound:.12g}{'%' * self.percent}"
         return self.name + bound if self.comparison else self.name
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

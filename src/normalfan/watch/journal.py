@@ -90,15 +90,13 @@ class Journal:
             What has been counted, these rounds included.
         """
         os.fsync(self.out.fileno())
-        counters = {f"progress_{name}": np.array(getattr(progress, name)) for name in ("crossings", "alarms")}
-        if progress.last_round is not None:
-            counters["progress_last_round"] = np.array(progress.last_round)
+        counted = {name: getattr(progress, name) for name in ("last_round", "crossings", "alarms")}
         with written_atomically(self.state) as file:
             np.savez(
                 file,
                 allow_pickle=False,
                 **self.monitor.to_arrays(),
-                **counters,
+                **{f"progress_{name}": np.array(n) for name, n in counted.items() if n is not None},
                 length=np.array(self._length),
                 checksum=np.array(self._checksum),
                 pending=np.frombuffer(records, dtype=np.uint8),
