@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sentences import check_refusal
 
 import normalfan as nf
-from sentences import check_refusal
 
 THIRDS = np.full((2, 2, 2), 0.5)
 MDP = nf.MDP(THIRDS, 0, horizon=2)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and whether they can be written."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from sentences import check_refusal
 
-from normalfan.files import written_atomically
+from normalfan.files import check_target, written_atomically
 
 
 def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -50,3 +51,21 @@ def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught, written_atomically(target):
         pass
     assert caught.value.filename == str(target)
+
+
+def test_what_cannot_be_written_is_refused_in_time(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").touch()
+    for good in (None, tmp_path / "new.csv", str(tmp_path / "old.csv")):
+        check_target("--out", good, (".csv", ".parquet"))
+    check_target("--out", tmp_path / "new")
+    (tmp_path / "folder.csv").mkdir()
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name, rule in {
+        "new.txt": "new.txt, but it must end in one of .csv, .parquet: ",
+        "folder.csv": "folder.csv, but that is a directory: ",
+        "pipe.csv": "pipe.csv, but that is not a regular file: ",
+        "nowhere/new.csv": "nowhere/new.csv, but there is no directory ",
+        "old.csv/new.csv": "old.csv/new.csv, but there is no directory ",
+    }.items():
+        check_refusal(lambda: check_target("--out", tmp_path / name, (".csv", ".parquet")), rule)  # noqa: B023
+    assert len(list(tmp_path.iterdir())) == 3

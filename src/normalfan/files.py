@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and whether they can be written."""
 
 from __future__ import annotations
 
@@ -6,25 +6,51 @@ import glob
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from normalfan.errors import InputError
+
+
+def check_target(name: str, path: str | Path | None, suffixes: Sequence[str] = ()) -> None:
+    """Refuse a file that could not be written, before the work whose result it is to hold.
+
+    `name` is what the refusal calls it (an option, say), `suffixes` are those it may have (none: any). No
+    path, no check.
+    """
+    if path is None:
+        return
+    target = Path(path)
+    if suffixes and target.suffix not in suffixes:
+        rule, remedy = f"it must end in one of {', '.join(suffixes)}", "rename the file"
+    elif target.is_dir():
+        rule, remedy = "that is a directory", "name a file in it"
+    elif target.exists() and not target.is_file():
+        rule, remedy = "that is not a regular file", "choose another path"
+    elif not target.parent.is_dir():
+        rule, remedy = f"there is no directory {target.parent}", "create it, or check the path"
+    elif not os.access(target.parent, os.W_OK):
+        rule, remedy = f"the directory {target.parent} cannot be written to", "choose another path"
+    else:
+        return
+    raise InputError(f"{name} is {path}, but {rule}: {remedy}.")
+
 
 @contextmanager
 def written_atomically(path: str | Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes its name only when it is complete and on disk.
+    """A file to write to, which gets its name only when it is complete and on disk.
 
     Readers of `path` find the old content or the new, never half of it, even after a power cut.
     """
     target = Path(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        # Unlike tempfile's, it may be read by whoever may read what the user writes.
+        # Unlike a file made by tempfile, it gets the permissions that the user's files get.
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as error:
-        error.filename = str(target)  # the draft's name says nothing to anyone
+        error.filename = str(target)  # nobody knows the draft's name
         raise
     try:
         with os.fdopen(handle, "wb") as file:
@@ -38,7 +64,7 @@ def written_atomically(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def remove_drafts(path: str | Path) -> None:
-    """Remove what killed writers of `path` left beside it; only for whoever is its one writer now."""
+    """Remove what killed writers of `path` left beside it; only its one present writer may call this."""
     target = Path(path)
     for draft in target.parent.glob(f".{glob.escape(target.name)}.*"):
         if re.fullmatch("[0-9a-f]{8}", draft.name.removeprefix(f".{target.name}.")):

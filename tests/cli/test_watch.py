@@ -24,6 +24,7 @@ LINES = [
     json.dumps({"round": t, "loss": [[[t % 2, 1 - t % 2]]]}) for t in range(4)
 ]  # 1 a round after the first
 KEPT = ("--state", "state", "--out", "out.jsonl")
+PATIENCE = 300  # seconds, for a process that never ends
 
 Run = Callable[..., "Ended"]
 
@@ -84,7 +85,9 @@ def test_resuming_skips_what_was_priced(run: Run) -> None:
     )
     assert run(*KEPT, "--status").out == "No round was priced yet.\n"
     assert run(*KEPT, lines=LINES[:2]).out.startswith("2 rounds priced, 0 lines skipped")
-    assert run("--state", "state", "--status").out.startswith("The last round priced is 1: send what")
+    assert run("--state", "state", "--status").out.startswith(
+        "The last round priced is 1: send the rounds after it."
+    )
     ended = run(*KEPT, "--json")
     summary = json.loads(ended.out)
     assert (summary["priced"], summary["skipped"], summary["rounds"], summary["total"]) == (2, 2, 4, 3)
@@ -146,7 +149,17 @@ def test_a_battery_from_files_by_its_coefficients(run: Run, rng: np.random.Gener
     dearest = records(ended.out)[-1]["dearest"]
     assert re.fullmatch(r"\d\d:00", dearest["step"])  # type: ignore[index]
     assert dearest["state"] in mdp.labels.states  # type: ignore[index, operator]
-    assert 'normalfan_watch_rounds_total{model="battery.csv"} 6\n' in Path("battery.prom").read_text()
+    assert 'normalfan_watch_rounds_total{model="battery.csv"} 6.0\n' in Path("battery.prom").read_text()
+
+
+def test_metrics_without_the_library_are_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    ended = run("--prometheus", "watch.prom")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        "normalfan: prometheus_client is not installed, but a metrics file needs it: "
+        "pip install 'normalfan[watch]'.\n"
+    )
 
 
 def test_help_has_an_example_and_the_exit_codes(run: Run) -> None:
@@ -165,9 +178,18 @@ BAD_INPUT: dict[str, tuple[tuple[str, ...], str]] = {
     "state without out": (("model.npz", "--state", "state"), "--out"),
     "out without state": (("model.npz", "--out", "out"), "--state"),
     "status without state": (("model.npz", "--status"), "--state"),
-    "directory as state": (("model.npz", "--state", "folder", "--out", "out"), "folder is a directory"),
-    "directory as out": (("model.npz", "--state", "state", "--out", "folder"), "folder is a directory"),
-    "out in no directory": (("model.npz", "--state", "state", "--out", "no/out"), "no/out is in no"),
+    "directory as state": (
+        ("model.npz", "--state", "folder", "--out", "out"),
+        "state is folder, but that is a directory",
+    ),
+    "directory as out": (
+        ("model.npz", "--state", "state", "--out", "folder"),
+        "folder, but that is a directory",
+    ),
+    "out in no directory": (
+        ("model.npz", "--state", "state", "--out", "no/out"),
+        "no/out, but there is no directory no",
+    ),
     "one file for both": (("model.npz", "--state", "same", "--out", "same"), "same"),
     "state that is no state": (("model.npz", "--state", "model.npz", "--out", "out"), "model.npz"),
     "state that is text": (("model.npz", "--state", "columns.csv", "--out", "out"), "columns.csv"),
@@ -179,7 +201,12 @@ BAD_INPUT: dict[str, tuple[tuple[str, ...], str]] = {
     "state of another model": (("other.npz", "--state", "used", "--out", "used.jsonl"), "another problem"),
     "unknown alarm": (("model.npz", "--alarm", "cost>5"), "'cost>5'"),
     "metrics in no directory": (("model.npz", "--prometheus", "no/m.prom"), "no/m.prom"),
-    "directory as metrics": (("model.npz", "--prometheus", "folder"), "folder is a directory"),
+    "directory as metrics": (("model.npz", "--prometheus", "folder"), "folder, but that is a directory"),
+    "pipe as metrics": (("model.npz", "--prometheus", "pipe"), "pipe, but that is not a regular file"),
+    "pipe as out": (
+        ("model.npz", "--state", "state", "--out", "pipe"),
+        "pipe, but that is not a regular file",
+    ),
 }
 
 
@@ -190,6 +217,7 @@ def test_bad_input_is_a_sentence_and_nothing_is_written(case: str, run: Run, tmp
     Path("columns.csv").write_text("a,b\n1,2\n")
     Path("unknown.csv").write_text("feature,state,value\nsun,nowhere,2\n")
     Path("folder").mkdir()
+    os.mkfifo("pipe")
     nf.io.save_mdp(nf.MDP(np.array([[0, 0, 0]]), 0, horizon=1), "other.npz")
     run("--state", "used", "--out", "used.jsonl")
     before = contents(tmp_path)
@@ -228,6 +256,7 @@ def send(process: subprocess.Popen[str], line: str) -> None:
     process.stdin.flush()
 
 
+@pytest.mark.processes
 def test_each_line_is_answered_at_once_until_nobody_listens(tmp_path: Path) -> None:
     with start(tmp_path) as process:
         assert process.stdout
@@ -237,10 +266,11 @@ def test_each_line_is_answered_at_once_until_nobody_listens(tmp_path: Path) -> N
             assert json.loads(process.stdout.readline())["round"] == t
         process.stdout.close()
         send(process, LINES[3])
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE) == 0
         assert process.stderr.read() == ""
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_asked_to_stop_it_saves_and_ends_well(tmp_path: Path, number: signal.Signals) -> None:
     with start(tmp_path, *KEPT, "--json") as process:
@@ -249,7 +279,7 @@ def test_asked_to_stop_it_saves_and_ends_well(tmp_path: Path, number: signal.Sig
             send(process, line)
         assert json.loads(process.stderr.readline())["line"] == 4  # it has come so far
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, "")
     assert json.loads(out)["priced"] == 3
     assert len(records((tmp_path / "out.jsonl").read_text())) == 3

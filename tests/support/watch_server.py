@@ -13,9 +13,9 @@ import os
 import sys
 
 import normalfan as nf
+import normalfan.watch
 from normalfan.cli import main
 from normalfan.cli.app import app
-from normalfan.watch import feed, journal, lines, watcher  # noqa: F401
 
 
 def run(request: dict[str, object]) -> None:

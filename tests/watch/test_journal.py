@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,9 +15,7 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.watch.journal import open_journal, read_progress
-from normalfan.watch.lines import LineReader
-from normalfan.watch.watcher import Watcher
+from normalfan.watch import Watcher, open_journal, read_progress
 
 MDP = nf.MDP(np.array([[0, 1], [1, 0]]), 0, horizon=2)
 LOSSES = np.random.default_rng(5).integers(0, 4, size=(5, *MDP.shape))
@@ -31,9 +30,7 @@ def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def watch(folder: Path, lines: list[bytes | None]) -> None:
     with open_journal(MDP, folder / "state", folder / "out") as journal:
-        watcher = Watcher(
-            LineReader(MDP), journal.monitor, journal.commit, progress=journal.progress, latency=60
-        )
+        watcher = Watcher(journal.monitor, journal.commit, progress=journal.progress, latency=math.inf)
         watcher.run(lines)
 
 
@@ -191,13 +188,13 @@ def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path: Path) -
 
 
 def test_the_status_is_that_of_the_output(tmp_path: Path, whole: bytes) -> None:
-    assert read_progress(tmp_path / "state").progress.last_round is None
+    assert read_progress(tmp_path / "state").last_round is None
     watch(tmp_path, BATCHES)
-    tally, records = read_progress(tmp_path / "state"), [json.loads(line) for line in whole.splitlines()]
-    assert tally.progress.last_round == records[-1]["round"] == 14
-    assert tally.total == records[-1]["total"] == nf.price_stream(MDP, LOSSES).total
-    assert tally.rounds == 5
-    assert tally.progress.crossings == sum(record["crossed"] for record in records)
+    progress, records = read_progress(tmp_path / "state"), [json.loads(line) for line in whole.splitlines()]
+    assert progress.last_round == records[-1]["round"] == 14
+    assert progress.total == records[-1]["total"] == nf.price_stream(MDP, LOSSES).total
+    assert progress.rounds == 5
+    assert progress.crossings == sum(record["crossed"] for record in records)
 
 
 def reopened(folder: Path, mdp: nf.MDP = MDP) -> None:

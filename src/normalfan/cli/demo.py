@@ -12,9 +12,9 @@ import typer
 
 from normalfan.battery.ercot import ercot_prices
 from normalfan.battery.model import CLOCK, Battery
-from normalfan.cli.output import AsJson, check_target, print_json
+from normalfan.cli.output import AsJson, print_json
 from normalfan.errors import InputError
-from normalfan.files import written_atomically
+from normalfan.files import check_target, written_atomically
 from normalfan.io import save_losses, save_mdp
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.stream import price_stream

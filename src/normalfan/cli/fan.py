@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from normalfan.cli.output import AsJson, check_target, print_json
+from normalfan.cli.output import AsJson, print_json
 from normalfan.cli.sources import (
     Default,
     Features,
@@ -32,6 +32,7 @@ from normalfan.cli.sources import (
     read_model,
 )
 from normalfan.errors import InputError
+from normalfan.files import check_target
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, read_numbers
 from normalfan.problem.losses import LossStream, as_loss, names_of_rounds, rounds_of

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from normalfan.cli.output import AsJson, check_target, print_json, write_rounds
+from normalfan.cli.output import AsJson, print_json, write_rounds
 from normalfan.cli.sources import (
     Default,
     Features,
@@ -21,6 +21,7 @@ from normalfan.cli.sources import (
     read_losses,
     read_model,
 )
+from normalfan.files import check_target
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import summarise
 from normalfan.problem.losses import names_of_rounds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import numpy as np
 import typer
 
-from normalfan.cli.output import AsJson, check_target, print_json, write_rounds
+from normalfan.cli.output import AsJson, print_json, write_rounds
 from normalfan.cli.sources import (
     Default,
     Features,
@@ -21,6 +21,7 @@ from normalfan.cli.sources import (
     read_model,
 )
 from normalfan.errors import InputError
+from normalfan.files import check_target
 from normalfan.problem.losses import names_of_rounds
 from normalfan.replan.costs import Known, holding_costs
 from normalfan.replan.curve import cheapest_of_each, settings_of

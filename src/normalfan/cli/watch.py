@@ -15,8 +15,7 @@ from normalfan.errors import InputError
 
 if TYPE_CHECKING:
     from normalfan.problem.mdp import MDP
-    from normalfan.watch.lines import LineReader
-    from normalfan.watch.tally import Tally
+    from normalfan.watch.metrics import Tally
 
 ALARM = 3
 
@@ -35,57 +34,68 @@ def watch(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the prices here, each round once, whatever is killed when."),
+        typer.Option(
+            metavar="FILE",
+            help="Append the prices to this file, each round exactly once, even if the process is killed.",
+        ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad line.")] = False,
     alarm: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="A rule: price>100, price>1% (of the value), total>5000, margin<1e-3, crossed, ambiguous. "
-            "Several may be given.",
+            help="Raise an alarm: price>100, price>1% (of the value), total>5000, margin<1e-3, crossed, "
+            "ambiguous. Can be given several times.",
         ),
     ] = None,
     prometheus: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep metrics in this textfile.")
+        Path | None, typer.Option(metavar="FILE", help="Keep metrics for Prometheus in this text file.")
     ] = None,
     status: Annotated[
-        bool, typer.Option("--status", help="Say which round the state priced last, and exit.")
+        bool, typer.Option("--status", help="Print the last round that the state has priced, and exit.")
     ] = False,
     as_json: Annotated[
         bool,
         typer.Option(
             "--json",
-            help="Print the summary (or status) as one JSON document: on standard output with --state, "
-            "else, where prices go there, on standard error.",
+            help="Print the summary (or status) as one JSON document: with --state on standard output, "
+            "without it on standard error, because standard output has the prices.",
         ),
     ] = False,
 ) -> None:
-    """Price losses as they arrive: a line in, a line out.
+    """Price losses as they arrive: one line in, one line out.
 
     A line in is {"round": 7, "loss": [[[…]]]}, by step, state and action, or {"round": 7, "theta": […]}
-    with --features. Round numbers rise; a number that was passed already is skipped. A bad line gets a
-    record {"line": 12, "error": "…"}, and the stream goes on.
+    with --features. Round numbers rise; a line whose number is not above the last one is skipped. A bad
+    line gets a record {"line": 12, "error": "…"}, and the stream goes on.
 
     Exit codes: 0 the stream ended, or SIGTERM or SIGINT ended it; 1 reading or writing failed; 2 bad input
     (with --strict also a bad line); 3 an alarm was raised.
 
     Example:  normalfan watch battery.npz --state s.npz --out prices.jsonl --alarm 'price>1%' < losses.jsonl
     """
-    from normalfan.watch.alarms import Rule
-    from normalfan.watch.metrics import MetricsFile
+    from normalfan.io import read_features
+    from normalfan.watch import AlarmRule, MetricsFile
 
     _check_options(state, out, status)
     if status and state:
         _print_status(state, as_json)
         return
-    rules = [Rule.parse(text) for text in alarm or []]
+    rules = [AlarmRule.parse(text) for text in alarm or []]
     metrics = MetricsFile(prometheus, model) if prometheus else None
-    reader = _line_reader(read_model(model, horizon, start), features)
+    mdp = read_model(model, horizon, start)
+    names, matrix = read_features(features, mdp) if features is not None else ((), None)
+    options = {
+        "features": matrix,
+        "feature_names": names,
+        "rules": rules,
+        "metrics": metrics,
+        "strict": strict,
+    }
     try:
-        tally = _watch(reader, state, out, rules=rules, metrics=metrics, strict=strict)
+        tally = _watch(mdp, state, out, options)
     except BrokenPipeError:
-        # Whoever read the prices has seen enough. What is still in the buffer must not be sent at exit.
+        # Nobody reads the prices any more. What is still in the buffer must not be sent at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit from None
     _print_summary(tally, as_json, on_stdout=state is not None)
@@ -93,74 +103,60 @@ def watch(
         raise typer.Exit(ALARM)
 
 
-def _watch(reader: LineReader, state: Path | None, out: Path | None, **options: Any) -> Tally:
+def _watch(mdp: MDP, state: Path | None, out: Path | None, options: dict[str, Any]) -> Tally:
     from normalfan.pricing.monitor import Monitor
-    from normalfan.watch.feed import listening
-    from normalfan.watch.journal import open_journal
-    from normalfan.watch.watcher import Watcher
+    from normalfan.watch import Watcher, open_feed, open_journal
 
-    def announce(alarm: str) -> None:
+    def print_alarm(alarm: str) -> None:
         typer.echo(f"normalfan: {alarm}", err=True)
 
-    def show(records: bytes, _: object = None) -> None:
+    def print_records(records: bytes, _: object = None) -> None:
         _write(sys.stdout, records)
 
+    options["on_alarm"] = print_alarm
     if state is None or out is None:
-        with listening(_stdin()) as feed:
-            monitor = Monitor(reader.mdp)
-            return Watcher(reader, monitor, show, complain=show, announce=announce, **options).run(feed)
-    with open_journal(reader.mdp, state, out) as journal, listening(_stdin()) as feed:
+        with open_feed(_stdin()) as feed:
+            return Watcher(Monitor(mdp), print_records, on_bad_line=print_records, **options).run(feed)
+    with open_journal(mdp, state, out) as journal, open_feed(_stdin()) as feed:
         return Watcher(
-            reader,
             journal.monitor,
             journal.commit,
             progress=journal.progress,
-            complain=lambda record: _write(sys.stderr, record),
-            announce=announce,
+            on_bad_line=lambda record: _write(sys.stderr, record),
             latency=LATENCY,
             **options,
         ).run(feed)
 
 
-def _line_reader(mdp: MDP, features: str | None) -> LineReader:
-    from normalfan.io import read_features
-    from normalfan.watch.lines import LineReader
-
-    if features is None:
-        return LineReader(mdp)
-    names, matrix = read_features(features, mdp)
-    return LineReader(mdp, matrix, names)
-
-
 def _stdin() -> int:
     if sys.stdin is None:
-        raise InputError("standard input is closed, but losses arrive there: write them to it, with < FILE.")
+        raise InputError("standard input is closed, but losses arrive there: open it, as with < FILE.")
     return sys.stdin.fileno()
 
 
 def _check_options(state: Path | None, out: Path | None, status: bool) -> None:
     if status and state is None:
-        raise InputError("--status is given without --state, but it is about a state: add --state FILE.")
+        raise InputError("--status is given without --state, but it reports on a state: add --state FILE.")
     if (state is None) != (out is None) and not status:
         given, lacking = ("--out", "--state") if state is None else ("--state", "--out")
         raise InputError(
-            f"{given} is given without {lacking}, but a state and its output keep each other right: "
+            f"{given} is given without {lacking}, but a state and its output belong together: "
             f"give both, or neither and read standard output."
         )
 
 
 def _print_status(state: Path, as_json: bool) -> None:
-    from normalfan.watch.journal import read_progress
+    from normalfan.watch import read_progress
 
-    tally = read_progress(state)
+    progress = read_progress(state)
     if as_json:
-        print_json({"last_round": tally.progress.last_round, "rounds": tally.rounds, "total": tally.total})
-    elif tally.progress.last_round is None:
+        print_json({"last_round": progress.last_round, "rounds": progress.rounds, "total": progress.total})
+    elif progress.last_round is None:
         typer.echo("No round was priced yet.")
     else:
         typer.echo(
-            f"The last round priced is {tally.progress.last_round}: send what comes after it. "
-            f"{tally.rounds} rounds cost {tally.total:.6g}."
+            f"The last round priced is {progress.last_round}: send the rounds after it. "
+            f"{progress.rounds} rounds cost {progress.total:.6g}."
         )
 
 
@@ -170,7 +166,7 @@ def _print_summary(tally: Tally, as_json: bool, *, on_stdout: bool) -> None:
     elif on_stdout:
         typer.echo(
             f"{tally.priced} rounds priced, {tally.skipped} lines skipped, {tally.bad_lines} bad; "
-            f"{tally.rounds} rounds in all cost {tally.total:.6g}."
+            f"{tally.progress.rounds} rounds in all cost {tally.progress.total:.6g}."
         )
 
 

@@ -1,15 +1,11 @@
-"""Alarm rules: what must be true of a round for somebody to be told.
+"""Alarm rules: which rounds raise an alarm.
 
 price>100       the price of the round; also >=, <, <=
-price>1%        the same, against a hundredth of the round's |value|
-total>5000      the prices added up: raised once, by the round that takes them there
+price>1%        the same, compared with a hundredth of the round's |value|
+total>5000      the sum of all prices: raised once, by the round that takes it there
 margin<1e-3     the cone margin; likewise value, dimension, variation_l1, variation_l2, variation_linf
 crossed         the optimal face is not the previous one
-ambiguous       the price or the crossing hangs on a near-tie
-
->>> rule = Rule.parse("price > 1%")
->>> str(rule)
-'price>1%'
+ambiguous       the price or the crossing depends on a near-tie
 """
 
 from __future__ import annotations
@@ -42,36 +38,82 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
 }
 
-_FORM = re.compile(r"\s*([a-z_0-9]+)\s*(?:(>=|<=|>|<)\s*([^\s%]+)\s*(%?))?\s*")
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_FORM = re.compile(rf"\s*([a-z_0-9]+)\s*(?:(>=|<=|>|<)\s*({_NUMBER})\s*(%?))?\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One alarm rule, parsed."""
+class AlarmRule:
+    """One alarm rule; `AlarmRule.parse` makes it from its text.
+
+    Parameters
+    ----------
+    name : str
+        A flag (`crossed`, `ambiguous`) or a quantity (`price`, `total`, `value`, `margin`, …).
+    comparison : str
+        One of >, >=, <, <=; empty for a flag.
+    bound : float
+        The number that the quantity is compared with.
+    percent : bool
+        Whether the bound is a percentage of the round's |value|.
+
+    Examples
+    --------
+    >>> str(AlarmRule.parse("price > 1%"))
+    'price>1%'
+    """
 
     name: str
-    comparison: str = ""  # empty for a flag
+    comparison: str = ""
     bound: float = 0.0
     percent: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> Rule:
+    def parse(cls, text: str) -> AlarmRule:
+        """Read a rule.
+
+        Parameters
+        ----------
+        text : str
+            The rule, as in "price>100", "price>1%" or "crossed".
+
+        Returns
+        -------
+        AlarmRule
+
+        Raises
+        ------
+        InputError
+            If the text is not a rule.
+        """
         match = _FORM.fullmatch(text)
-        name, comparison, bound, percent = match.groups() if match else ("", None, None, None)
-        if name in FLAGS and comparison is None:
+        name, comparison, number, percent = match.groups(default="") if match else ("", "", "", "")
+        if name in FLAGS and not comparison:
             return cls(name)
-        number = _number(bound)
-        is_known = name in QUANTITIES and number is not None
-        if not is_known or (percent and name != "price") or (name == "total" and "<" in (comparison or "")):
+        bound = float(number or "nan")
+        is_known = name in QUANTITIES and math.isfinite(bound)
+        if not is_known or (percent and name != "price") or (name == "total" and "<" in comparison):
             raise InputError(
                 f"the alarm rule {text!r} is not understood, but must compare one of {', '.join(QUANTITIES)} "
                 f"with a number by >, >=, <, <= (a % only after price, only > and >= after total) or be one "
                 f"of {', '.join(FLAGS)}: write --alarm 'price>100', 'price>1%' or 'crossed'."
             )
-        return cls(name, str(comparison), number or 0.0, bool(percent))
+        return cls(name, comparison, bound, bool(percent))
 
     def raised_by(self, step: PricedRound, total_before: float, total: float) -> bool:
-        """Whether a round raises the alarm; the totals are those before and after it."""
+        """Whether a round raises the alarm.
+
+        Parameters
+        ----------
+        step : PricedRound
+            The round.
+        total_before, total : float
+            The sum of all prices before and after the round.
+
+        Returns
+        -------
+        bool
+        """
         if not self.comparison:
             return bool(getattr(step, self.name))
         holds = _COMPARISONS[self.comparison]
@@ -81,16 +123,5 @@ class Rule:
         return holds(getattr(step, self.name), bound)
 
     def __str__(self) -> str:
-        return (
-            f"{self.name}{self.comparison}{self.bound:.12g}{'%' * self.percent}"
-            if self.comparison
-            else self.name
-        )
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+        bound = f"{self.comparison}{self.bound:.12g}{'%' * self.percent}"
+        return self.name + bound if self.comparison else self.name

@@ -1,8 +1,8 @@
 """Lines as they arrive.
 
 A feed is an iterator of lines with None, a pause, wherever no further line is waiting: the moment to commit
-what was priced. A feeder that writes line by line sees a pause after each; behind one that writes faster than
-rounds are priced, many lines share a pause, and so a commit.
+what was priced. If lines are sent one by one, there is a pause after each. If they are sent faster than they
+are priced, many lines share a pause, and so a commit.
 
 A request to stop (SIGTERM, SIGINT) ends the feed between two lines, as if the input had ended there.
 """
@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 CHUNK = 2**16
-"""Bytes read at a time: what a pipe holds."""
+"""Bytes read at a time: the capacity of a pipe."""
 
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Feed:
-    """Lines from a file descriptor; in silence, a pause every `patience` seconds."""
+    """Lines from the file descriptor `source`; while none arrive, a pause every `patience` seconds."""
 
     def __init__(self, source: int, patience: float = 1.0) -> None:
         self.source = source
@@ -31,6 +31,7 @@ class Feed:
         self._wake, self._waker = os.pipe()
 
     def stop(self, *_: object) -> None:
+        """End the feed before its next line; can be called from a signal handler."""
         if not self._stopped:
             self._stopped = True
             os.write(self._waker, b".")
@@ -46,14 +47,14 @@ class Feed:
     def _batches(self) -> Iterator[list[bytes]]:
         begun: list[bytes] = []
         while not self._stopped:
-            # Waiting for both wakes us when a signal arrives, which reading alone would sleep through.
+            # Waiting for both wakes us when a signal arrives; reading alone would go on waiting.
             ready, _, _ = select.select([self.source, self._wake], [], [], self.patience)
             if self.source not in ready:
                 yield []
                 continue
             chunk = os.read(self.source, CHUNK)
             if not chunk:
-                # A line that its feeder did not live to finish is no JSON, and will be called that.
+                # A line that its sender did not finish is not JSON, and is reported as that.
                 yield [b"".join(begun)] if begun else []
                 return
             first, *rest = chunk.split(b"\n")
@@ -63,13 +64,38 @@ class Feed:
                 begun = [rest[-1]] if rest[-1] else []
 
     def close(self) -> None:
+        """Give back the pipe that `stop` writes to; `source` stays open."""
         os.close(self._wake)
         os.close(self._waker)
 
 
 @contextmanager
-def listening(source: int) -> Iterator[Feed]:
-    """A feed that ends when the process is asked to stop; the former signal handlers return afterwards."""
+def open_feed(source: int) -> Iterator[Feed]:
+    r"""Read lines until the input ends or the process is asked to stop (SIGTERM, SIGINT).
+
+    The signal handlers that were there before come back afterwards. Call it in the main thread, the only
+    one that may set them.
+
+    Parameters
+    ----------
+    source : int
+        A file descriptor, for example `sys.stdin.fileno()`.
+
+    Yields
+    ------
+    Feed
+        An iterator of lines (bytes), with None wherever no further line is waiting.
+
+    Examples
+    --------
+    >>> reading, writing = os.pipe()
+    >>> _ = os.write(writing, b'first line\nsecond line\n')
+    >>> os.close(writing)
+    >>> with open_feed(reading) as feed:
+    ...     print([line for line in feed if line is not None])
+    [b'first line', b'second line']
+    >>> os.close(reading)
+    """
     feed = Feed(source)
     former = {number: signal.signal(number, feed.stop) for number in STOPPING}
     try:

@@ -1,21 +1,22 @@
-"""Exactly once, whatever is killed when.
+"""Each round exactly once, whatever is killed and when.
 
 Two files belong together: the *output*, to which records are only ever appended, and the *state*, a snapshot
-that is replaced as a whole. The state holds the monitor (with the last loss, which the next price needs), how
-long the output is and its checksum, and the *pending* records: those that it has counted and that the output
-may not show yet. A commit of freshly priced rounds is
+that is replaced as a whole. The state holds the monitor (with the last loss, which the next price needs), the
+length and the checksum of the output, and the *pending* records: those that are counted, but that the output
+may not show yet. A commit of newly priced rounds is
 
-    1  the output so far is forced to disk            (the next state vouches for it)
+    1  the output so far is forced to disk            (the next state relies on it)
     2  a state is written beside the old one, forced to disk, and takes its name
     3  the directory is forced to disk                (now the rounds are priced, whatever happens)
     4  the pending records are appended to the output
 
-Killed before 2 is complete, the old state stands, and the rounds were never priced. Killed after it, the
-next process finds an output that lacks its pending records, or a part of them, and writes them. So nothing is
-priced twice, nothing is lost, and a record that was ever seen in the output stays there: its state was on
-disk before. This holds for a killed process and for a power cut, as far as the disk does what it reports.
+If the process is killed before 2 is complete, the old state is still there, and the rounds were never priced.
+If it is killed later, the next process finds an output that lacks its pending records, or a part of them, and
+writes them. So nothing is priced twice, nothing is lost, and a record that was ever seen in the output stays
+there: its state was on disk before. This is true for a killed process and for a power cut, as far as the disk
+does what it reports.
 
-A lock keeps a second process away; the system drops it when its holder dies.
+A lock keeps a second process away; the system removes it when the process that has it ends.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
@@ -34,17 +35,34 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.files import remove_drafts, written_atomically
+from normalfan.files import check_target, remove_drafts, written_atomically
 from normalfan.pricing.monitor import Monitor, read_snapshot
 from normalfan.problem.mdp import MDP
-from normalfan.watch.tally import Progress, Tally
-from normalfan.watch.targets import check_can_be_written
 
 BLOCK = 2**20
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What all processes that share a state have counted together."""
+
+    last_round: int | None = None
+    rounds: int = 0
+    total: float = 0.0
+    crossings: int = 0
+    alarms: int = 0
+
+
 class Journal:
-    """A state and its output, open and locked; see `open_journal`."""
+    """A state and its output, open and locked; `open_journal` makes it.
+
+    Attributes
+    ----------
+    monitor : Monitor
+        Prices the next round; restored from the state if there is one.
+    progress : Progress
+        What has been counted up to the last commit.
+    """
 
     def __init__(self, mdp: MDP, state: Path, out: IO[bytes]) -> None:
         self.state = state
@@ -54,24 +72,31 @@ class Journal:
             self.monitor = Monitor.from_arrays(arrays, mdp, state)
             self.progress = _progress(arrays)
             self._length, self._checksum = int(arrays["length"]), int(arrays["checksum"])
-            self._recover(arrays["pending"].tobytes())
+            pending = arrays["pending"].tobytes()
         else:
             self.monitor, self.progress = Monitor(mdp), Progress()
-            self._length, self._checksum = 0, 0
-            self._check_output(b"")
+            self._length, self._checksum, pending = 0, 0, b""
+        self._check_output(pending)
+        self._append(pending)  # the last process may have been killed before it did
 
     def commit(self, records: bytes, progress: Progress) -> None:
-        """Make records that `monitor` has counted permanent, and show them in the output."""
+        """Make the rounds that `monitor` has priced since the last commit permanent.
+
+        Parameters
+        ----------
+        records : bytes
+            The lines to append to the output.
+        progress : Progress
+            What has been counted, these rounds included.
+        """
         os.fsync(self.out.fileno())
-        counters = {f"progress_{name}": np.array(getattr(progress, name)) for name in ("crossings", "alarms")}
-        if progress.last_round is not None:
-            counters["progress_last_round"] = np.array(progress.last_round)
+        counted = {name: getattr(progress, name) for name in ("last_round", "crossings", "alarms")}
         with written_atomically(self.state) as file:
             np.savez(
                 file,
                 allow_pickle=False,
                 **self.monitor.to_arrays(),
-                **counters,
+                **{f"progress_{name}": np.array(n) for name, n in counted.items() if n is not None},
                 length=np.array(self._length),
                 checksum=np.array(self._checksum),
                 pending=np.frombuffer(records, dtype=np.uint8),
@@ -80,20 +105,15 @@ class Journal:
         self.progress = progress
         self._append(records)
 
-    def _recover(self, pending: bytes) -> None:
-        """Show what the last process counted and may not have lived to show."""
-        self._check_output(pending)
-        self._append(pending)
-
     def _append(self, records: bytes) -> None:
-        shown = 0
-        while shown < len(records):
-            shown += os.pwrite(self.out.fileno(), records[shown:], self._length + shown)
+        written = 0
+        while written < len(records):
+            written += os.pwrite(self.out.fileno(), records[written:], self._length + written)
         self._length += len(records)
         self._checksum = zlib.crc32(records, self._checksum)
 
     def _check_output(self, pending: bytes) -> None:
-        """Refuse an output that is not the one the state speaks of: it would be damaged."""
+        """Refuse an output that does not belong to the state: it would be damaged."""
         size = os.fstat(self.out.fileno()).st_size
         found = 0
         for start in range(0, min(self._length, size), BLOCK):
@@ -101,46 +121,92 @@ class Journal:
             found = zlib.crc32(block, found)
         if not self._length <= size <= self._length + len(pending) or found != self._checksum:
             raise InputError(
-                f"{self.out.name} holds {size} bytes, but is not the output that {self.state} vouches for "
-                f"({self._length} bytes, unchanged): give the output and the state of one watch, or two new "
-                f"paths to begin afresh."
+                f"{self.out.name} holds {size} bytes, but is not the output that belongs to {self.state} "
+                f"({self._length} bytes, unchanged): give the output and the state of the same watch, or two "
+                f"new paths to start again."
             )
 
 
 @contextmanager
 def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journal]:
-    """Take possession of a state and its output, and finish what their last owner began."""
-    state = Path(state)
-    _check_pair(state, Path(out))
+    """Open and lock a state and its output, and finish what the last process began.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem whose losses arrive.
+    state : str or Path
+        The file that holds the state; made by the first commit.
+    out : str or Path
+        The file to which records are appended; made if it does not exist.
+
+    Yields
+    ------
+    Journal
+        Its `monitor`, `progress` and `commit` are what a `Watcher` needs.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written, is in use, or the two do not belong to each other and to `mdp`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from normalfan.watch import Watcher
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> mdp = MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> for line in (b'{"round": 1, "loss": [[[0, 1]]]}', b'{"round": 2, "loss": [[[3, 1]]]}'):
+    ...     with open_journal(mdp, folder / "state.npz", folder / "prices.jsonl") as journal:
+    ...         _ = Watcher(journal.monitor, journal.commit, progress=journal.progress).run([line])
+    >>> read_progress(folder / "state.npz").total, len((folder / "prices.jsonl").read_text().splitlines())
+    (2.0, 2)
+    """
+    state, out = Path(state), Path(out)
+    _check_pair(state, out)
     with ExitStack() as stack:
         lock = stack.enter_context(_opened(state.with_name(state.name + ".lock")))
         _lock(lock, state)
-        output = stack.enter_context(_opened(Path(out)))
-        _lock(output, Path(out))
-        _sync_directory(Path(out).parent)
+        output = stack.enter_context(_opened(out))
+        _lock(output, out)
+        _sync_directory(out.parent)
         remove_drafts(state)
         journal = Journal(mdp, state, output)
         yield journal
         os.fsync(output.fileno())
 
 
-def read_progress(state: str | Path) -> Tally:
-    """What a state has counted; may be asked at any time, also while a process owns the state."""
-    if not Path(state).exists():
-        return Tally(Progress(), rounds=0, total=0.0)
-    arrays = _read_state(Path(state))
-    total = float(Fraction(str(arrays["sum"])))
-    return Tally(_progress(arrays), int(arrays["rounds"]), total)
+def read_progress(state: str | Path) -> Progress:
+    """Read what a state has counted; works at any time, also while a process uses the state.
+
+    Parameters
+    ----------
+    state : str or Path
+        The file that holds the state. If there is none, nothing was counted.
+
+    Returns
+    -------
+    Progress
+
+    Raises
+    ------
+    InputError
+        If the file is not the state of a watch.
+
+    Examples
+    --------
+    >>> read_progress("not-there.npz")
+    Progress(last_round=None, rounds=0, total=0.0, crossings=0, alarms=0)
+    """
+    return _progress(_read_state(Path(state))) if Path(state).exists() else Progress()
 
 
 def _check_pair(state: Path, out: Path) -> None:
     """Refuse what can be seen to be wrong before any file is made."""
-    check_can_be_written(state)
-    check_can_be_written(out)
+    check_target("the state", state)
+    check_target("the output", out)
     if state.resolve() == out.resolve():
-        raise InputError(
-            f"{out} is given as the state and as the output, but they are two files: choose another path."
-        )
+        raise InputError(f"{out} is both the state and the output, but they are two files: choose two paths.")
     if state.exists():
         _read_state(state)
 
@@ -149,20 +215,25 @@ def _read_state(state: Path) -> Mapping[str, npt.NDArray[Any]]:
     arrays = read_snapshot(state)
     if "pending" not in arrays:
         raise InputError(
-            f"{state} is a monitor's snapshot, but not the state of a watch: give the file that an earlier "
-            f"watch wrote, or a new path."
+            f"{state} is the snapshot of a monitor, but not the state of a watch: give the file that an "
+            f"earlier watch wrote, or a new path."
         )
     return arrays
 
 
 def _progress(arrays: Mapping[str, npt.NDArray[Any]]) -> Progress:
     last = arrays.get("progress_last_round")
-    counted = Progress(crossings=int(arrays["progress_crossings"]), alarms=int(arrays["progress_alarms"]))
-    return counted if last is None else replace(counted, last_round=int(last))
+    return Progress(
+        last_round=None if last is None else int(last),
+        rounds=int(arrays["rounds"]),
+        total=float(Fraction(str(arrays["sum"]))),
+        crossings=int(arrays["progress_crossings"]),
+        alarms=int(arrays["progress_alarms"]),
+    )
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """`path` for reading and writing, made if need be, with its content left alone."""
+    """`path` for reading and writing, made if it does not exist, with its content left alone."""
     try:
         path.touch()
         return path.open("r+b", buffering=0)
@@ -178,8 +249,8 @@ def _lock(file: IO[bytes], path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
-            f"{path} is in use, but a state and its output belong to one process at a time: "
-            f"stop the other watch first, or give this one paths of its own."
+            f"{path} is in use, but only one process at a time may use a state and its output: "
+            f"stop the other watch first, or give this one its own paths."
         ) from None
 
 

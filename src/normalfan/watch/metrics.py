@@ -1,64 +1,140 @@
-"""Metrics as a text file in the exposition format of Prometheus, for node_exporter's textfile collector.
+"""What a watch has counted, and a text file that shows it to Prometheus.
 
-The file appears by atomic rename, at most once a second. Rounds, prices, crossings and alarms count on over
-restarts that share a state; bad and skipped lines are those of the present process.
+The file is for the textfile collector of node_exporter. It is replaced as a whole, at most once a second.
+Rounds, prices, crossings and alarms count on over restarts that share a state; bad and skipped lines are
+those of the present process.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from normalfan.files import written_atomically
-from normalfan.watch.tally import Tally
-from normalfan.watch.targets import check_can_be_written
+from normalfan.errors import InputError
+from normalfan.files import check_target, written_atomically
+from normalfan.watch.journal import Progress
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 SECONDS = 1.0
 
-_FAMILIES = {
-    "rounds_total": ("counter", "Rounds priced."),
-    "price_total": ("counter", "Prices of all rounds, added up."),
-    "crossings_total": ("counter", "Rounds whose optimal face was not the previous one."),
-    "alarms_total": ("counter", "Alarms raised."),
-    "bad_lines_total": ("counter", "Lines that could not be read."),
-    "skipped_lines_total": ("counter", "Lines of rounds that had been priced before."),
-    "last_round": ("gauge", "Number of the last round priced."),
-    "last_price": ("gauge", "Price of the last round."),
-    "last_value": ("gauge", "Best expected loss in the last round."),
-    "last_update_timestamp_seconds": ("gauge", "When the last round was priced, in Unix time."),
-}
+
+@dataclass(slots=True)
+class Tally:
+    """The progress, and what only the present process has counted."""
+
+    progress: Progress
+    priced: int = 0
+    skipped: int = 0
+    bad_lines: int = 0
+    alarms: int = 0
+    last_price: float | None = None
+    last_value: float | None = None
+    last_update: float | None = None  # Unix time
+
+    def summary(self) -> dict[str, float | int | None]:
+        """The closing summary, by name."""
+        return {
+            "priced": self.priced,
+            "skipped": self.skipped,
+            "bad_lines": self.bad_lines,
+            "alarms": self.alarms,
+            "last_round": self.progress.last_round,
+            "rounds": self.progress.rounds,
+            "total": self.progress.total,
+            "crossings": self.progress.crossings,
+        }
 
 
 class MetricsFile:
-    """The file at `path`, with `model` as the label of every sample."""
+    """A metrics file for Prometheus.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write; node_exporter reads those whose names end in `.prom`.
+    model : str
+        The label `model` of every metric.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or `prometheus_client` is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> metrics = MetricsFile(Path(tempfile.mkdtemp()) / "watch.prom", model="battery")
+    >>> metrics.write(Tally(Progress(rounds=3)))
+    >>> print(metrics.path.read_text().splitlines()[2])
+    normalfan_watch_rounds_total{model="battery"} 3.0
+    """
 
     def __init__(self, path: str | Path, model: str) -> None:
+        try:
+            import prometheus_client  # noqa: F401  it is needed later; the sentence is needed now
+        except ImportError:
+            raise InputError(
+                "prometheus_client is not installed, but a metrics file needs it: "
+                "pip install 'normalfan[watch]'."
+            ) from None
+        check_target("the metrics file", path)
         self.path = Path(path)
-        check_can_be_written(self.path)
         self.model = model
         self._due = 0.0  # on the monotonic clock
 
-    def write_if_due(self, tally: Tally) -> None:
-        if time.monotonic() >= self._due:
-            self.write(tally)
+    def write(self, tally: Tally, *, final: bool = False) -> None:
+        """Write the file, unless that was done less than a second ago.
 
-    def write(self, tally: Tally) -> None:
-        with written_atomically(self.path) as file:
-            file.write(exposition(tally, self.model).encode())
-        self._due = time.monotonic() + SECONDS
-
-
-def exposition(tally: Tally, model: str) -> str:
-    """The text; a family whose number is not known yet is left out."""
-    numbers = tally.metrics()
-    lines = []
-    for name, (kind, meaning) in _FAMILIES.items():
-        if numbers[name] is not None:
-            full = f"normalfan_watch_{name}"
-            lines += [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}"]
-            lines += [f'{full}{{model="{_escaped(model)}"}} {numbers[name]!r}']
-    return "\n".join(lines) + "\n"
+        Parameters
+        ----------
+        tally : Tally
+            The numbers to show.
+        final : bool
+            Write in any case: there will be no later call.
+        """
+        if final or time.monotonic() >= self._due:
+            with written_atomically(self.path) as file:
+                file.write(exposition(tally, self.model))
+            self._due = time.monotonic() + SECONDS
 
 
-def _escaped(label: str) -> str:
-    return label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def exposition(tally: Tally, model: str) -> bytes:
+    """The text of the file; a metric whose number is not known yet is left out."""
+    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.registry import Collector
+
+    class Metrics(Collector):
+        # The library's own counters can only be counted up, and a resumed watch begins above zero.
+        def collect(self) -> Iterator[Metric]:
+            for name, meaning, number in _metrics(tally):
+                if number is not None:
+                    kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+                    family = kind(f"normalfan_watch_{name}", meaning, labels=["model"])
+                    family.add_metric([model], number)
+                    yield family
+
+    registry = CollectorRegistry()
+    registry.register(Metrics())
+    return generate_latest(registry)
+
+
+def _metrics(tally: Tally) -> list[tuple[str, str, float | None]]:
+    progress = tally.progress
+    return [
+        ("rounds_total", "Rounds priced.", progress.rounds),
+        ("price_total", "Sum of the prices of all rounds.", progress.total),
+        ("crossings_total", "Rounds whose optimal face was not the previous one.", progress.crossings),
+        ("alarms_total", "Alarms raised.", progress.alarms),
+        ("bad_lines_total", "Lines that could not be read.", tally.bad_lines),
+        ("skipped_lines_total", "Lines of rounds that had been priced before.", tally.skipped),
+        ("last_round", "Number of the last round priced.", progress.last_round),
+        ("last_price", "Price of the last round.", tally.last_price),
+        ("last_value", "Best expected loss in the last round.", tally.last_value),
+        ("last_update_timestamp_seconds", "When the last round was priced, in Unix time.", tally.last_update),
+    ]

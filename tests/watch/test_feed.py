@@ -1,0 +1,71 @@
+"""Lines as they arrive: in any pieces, until the input ends or a signal comes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from normalfan.watch import open_feed
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        try:
+            os.close(end)
+        except OSError:  # the test has closed it
+            continue
+
+
+def test_lines_do_not_depend_on_the_pieces_in_which_they_are_sent(pipe: tuple[int, int]) -> None:
+    source, sink = pipe
+    seen: list[bytes] = []
+    with open_feed(source) as feed:
+        os.write(sink, b"on")
+        arriving = iter(feed)
+        for piece in (b"e\ntwo\n\nth", b"ree\nthe last has no en", b"d"):
+            os.write(sink, piece)
+            while b"\n" in piece and (line := next(arriving)) is not None:
+                seen.append(line)
+        os.close(sink)
+        seen += [line for line in arriving if line is not None]
+    assert seen == [b"one", b"two", b"", b"three", b"the last has no end"]
+
+
+def test_lines_that_wait_share_a_pause(pipe: tuple[int, int]) -> None:
+    source, sink = pipe
+    os.write(sink, b"one\ntwo\n")
+    os.close(sink)
+    with open_feed(source) as feed:
+        assert list(feed) == [b"one", b"two", None, None]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_feed_between_two_lines(pipe: tuple[int, int], number: signal.Signals) -> None:
+    source, sink = pipe
+    former = signal.getsignal(number)
+    os.write(sink, b"one\ntwo\n")  # and the input stays open
+    with open_feed(source) as feed:
+        arriving = iter(feed)
+        assert next(arriving) == b"one"
+        signal.raise_signal(number)
+        assert list(arriving) == []
+    assert signal.getsignal(number) is former
+
+
+def test_a_request_to_stop_ends_the_wait_for_a_line(pipe: tuple[int, int]) -> None:
+    source, _ = pipe
+    before = time.monotonic()
+    with open_feed(source) as feed:
+        feed.patience = 300  # nothing but the request ends the wait in time
+        former = signal.signal(signal.SIGALRM, feed.stop)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        assert not any(feed)
+        signal.signal(signal.SIGALRM, former)
+    assert time.monotonic() - before < 150
