@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from normalfan.errors import InputError
@@ -44,3 +46,16 @@ def new_figure(
 def literal(text: str) -> str:
     """Text as matplotlib should show it: a dollar sign is a dollar sign, not the beginning of a formula."""
     return text.replace("$", r"\$")
+
+
+def round_positions(names: Sequence[str] | None, count: int) -> list[Any]:
+    """Where rounds stand on an axis: at their dates if all their names are dates, else at 0, 1, 2, …"""
+    try:
+        return [datetime.fromisoformat(name) for name in names or ()] or list(range(count))
+    except ValueError:
+        return list(range(count))
+
+
+def stem_width(count: int) -> float:
+    """The width in points of one of `count` vertical bars; never so thin that a bar is lost."""
+    return min(max(250.0 / max(count, 1), 0.8), 16.0)

@@ -55,8 +55,8 @@ class PricedRound:
     margin_exact: bool
     advantage_gap: float
     ambiguous: bool
-    price_lowest: float
-    price_highest: float
+    lowest_price: float
+    highest_price: float
     decided_exactly: bool
     by_step: tuple[float, ...]  # [H]
 

@@ -18,8 +18,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,9 +27,9 @@ from normalfan.exact.certify import certify
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.crossing import ambiguity
 from normalfan.pricing.kernels import loss_variations, sweep_for
-from normalfan.pricing.motion import Details, PricedMotion
+from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import FloatArray, check_finite, read_only
-from normalfan.problem.losses import as_stream
+from normalfan.problem.losses import as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 
@@ -75,7 +74,9 @@ def price_stream(
             advance(len(part.prices))
     if not parts:
         raise InputError("losses hold no round, but a stream needs at least one: check the source.")
-    return _join(parts)
+    joined = _each_array(lambda *arrays: read_only(np.concatenate(arrays)), *parts)
+    names = {"round_names": names_of_rounds(stream), "step_names": mdp.labels.steps}
+    return PricedMotion(**(joined | names))
 
 
 def block_rounds(mdp: MDP, *, is_view: bool) -> int:
@@ -116,12 +117,11 @@ class BlockPricer:
         if not all_finite:
             check_finite("losses", losses, offset=(first_round,))
         _check_overflow(swept.values, first_round)
-        details = self._details(losses, swept, moved) if self.full else None
-        motion = PricedMotion(swept.prices, swept.values, swept.crossed, swept.dimensions, details)
-        return _map_arrays(lambda rounds: rounds[shared:], motion)
+        motion = self._motion(losses, swept, moved) if self.full else _only_prices(swept)
+        return PricedMotion(**_each_array(lambda rounds: rounds[shared:], motion))
 
-    def _details(self, losses: FloatArray, swept: Swept, moved: FloatArray) -> Details:
-        """The full columns; where a near-tie is decided exactly, `swept.prices` is set to that."""
+    def _motion(self, losses: FloatArray, swept: Swept, moved: FloatArray) -> PricedMotion:
+        """All arrays; where a near-tie is decided exactly, `swept.prices` is set to that."""
         lowest, highest = swept.prices.copy(), swept.prices.copy()
         ambiguous = np.zeros(len(losses), dtype=bool)
         exactly = np.zeros(len(losses), dtype=bool)
@@ -136,7 +136,11 @@ class BlockPricer:
                 if self.exact_when_ambiguous:
                     swept.prices[t] = float(certify(self.mdp, previous, losses[t]).price)
                     exactly[t] = True
-        return Details(
+        return PricedMotion(
+            prices=swept.prices,
+            values=swept.values,
+            crossed=swept.crossed,
+            dimensions=swept.dimensions,
             by_step=swept.by_step,
             variations=moved,
             margins=swept.margins,
@@ -186,22 +190,13 @@ def _in_order(
             yield pending.popleft().result()
 
 
-def _join(parts: list[PricedMotion]) -> PricedMotion:
-    return _map_arrays(lambda *columns: read_only(np.concatenate(columns)), *parts)
+def _only_prices(swept: Swept) -> PricedMotion:
+    return PricedMotion(swept.prices, swept.values, swept.crossed, swept.dimensions)
 
 
-Record = TypeVar("Record", PricedMotion, Details)
-
-
-def _map_arrays(function: Callable[..., Any], *records: Record) -> Record:
-    """Apply `function` to each field's arrays, down into the details."""
-    mapped: dict[str, Any] = {}
-    for field in fields(records[0]):
-        columns = [getattr(record, field.name) for record in records]
-        if columns[0] is None:
-            mapped[field.name] = None
-        elif isinstance(columns[0], Details):
-            mapped[field.name] = _map_arrays(function, *columns)
-        else:
-            mapped[field.name] = function(*columns)
-    return type(records[0])(**mapped)
+def _each_array(function: Callable[..., Any], *parts: PricedMotion) -> dict[str, Any]:
+    """`function` of the parts' arrays, by the name of the field; fields that are None stay None."""
+    return {
+        name: None if first is None else function(*(vars(part)[name] for part in parts))
+        for name, first in vars(parts[0]).items()
+    }
