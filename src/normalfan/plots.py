@@ -48,14 +48,21 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def round_positions(names: Sequence[str] | None, count: int) -> list[Any]:
-    """Where rounds stand on an axis: at their dates if all their names are dates, else at 0, 1, 2, …"""
+def round_axis(axes: Any, names: Sequence[str] | None, count: int) -> list[Any]:
+    """Where rounds stand on the horizontal axis: at their dates if all names are dates, else at 0, 1, …"""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
     try:
-        return [datetime.fromisoformat(name) for name in names or ()] or list(range(count))
+        dates = [datetime.fromisoformat(name) for name in names or ()]
     except ValueError:
+        dates = []
+    if not dates:
         return list(range(count))
+    axes.xaxis.set_major_locator(locator := AutoDateLocator())
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    return dates
 
 
-def stem_width(count: int) -> float:
+def bar_width(count: int) -> float:
     """The width in points of one of `count` vertical bars; never so thin that a bar is lost."""
     return min(max(250.0 / max(count, 1), 0.8), 16.0)

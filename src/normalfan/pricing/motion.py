@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.plots import new_figure, round_positions, stem_width
+from normalfan.plots import bar_width, new_figure, round_axis
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.text import counted, html_table, number
 
@@ -238,12 +238,14 @@ class PricedMotion:
         grid = figure.add_gridspec(2, 1, height_ratios=(2, 1))
         above.set_subplotspec(grid[0])
         below = figure.add_subplot(grid[1], sharex=above)
-        below.set(xlabel="round", ylabel=f"variation ({norm})")
+        below.set(xlabel="round", ylabel=f"variation ({norm_name(norm)})")
         below.spines[["top", "right"]].set_visible(False)
-        at, width = round_positions(self.round_names, len(moved)), stem_width(len(moved))
+        at, width = round_axis(below, self.round_names, len(moved)), bar_width(len(moved))
         above.vlines(at, 0.0, self.prices, linewidth=width)
+        above.set_ylim(bottom=0.0)
         above.tick_params(labelbottom=False)
         below.vlines(at, 0.0, moved, linewidth=width, color="grey")
+        below.set_ylim(bottom=0.0)
         return figure
 
     def __repr__(self) -> str:
@@ -270,10 +272,15 @@ class PricedMotion:
 
 def in_norm(variations: FloatArray, norm: str | float) -> FloatArray:
     """The column of `variations` [T, 3] that belongs to a norm."""
+    return variations[:, NORMS.index(norm_name(norm))]
+
+
+def norm_name(norm: str | float) -> str:
+    """One of `NORMS`, however it is written."""
     asked = norm.lower() if isinstance(norm, str) else norm
     name = _NORM_NAMES.get(asked, asked)
     if name not in NORMS:
         raise InputError(
             f'norm is {norm!r}, but must be "l1", "l2" or "linf" (or 1, 2, inf): choose one of them.'
         )
-    return variations[:, NORMS.index(str(name))]
+    return str(name)

@@ -2,14 +2,8 @@
 
 Rounds are independent once their faces are known, and a block begins with the last round of the block
 before it, so each block is priced on its own: O(block) memory whatever the length of the stream, and
-threads share the blocks out. The heavy arithmetic is one fused compiled sweep per block (see `sweeps`);
+threads share the blocks out. The heavy arithmetic is one fused compiled sweep per block (see `kernels`);
 what is rare (near-ties) is looked at again, round by round, in the readable form.
-
-    >>> from normalfan.problem.mdp import MDP
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> losses = np.array([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]]).reshape(3, 1, 1, 2)
-    >>> price_stream(arms, losses).prices            # far but free, then near but priced
-    array([0. , 0. , 0.5])
 """
 
 from __future__ import annotations
@@ -29,7 +23,7 @@ from normalfan.pricing.crossing import ambiguity
 from normalfan.pricing.kernels import loss_variations, sweep_for
 from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import FloatArray, check_finite, read_only
-from normalfan.problem.losses import as_stream, names_of_rounds
+from normalfan.problem.losses import Losses, as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 
@@ -45,7 +39,7 @@ MOST_BLOCK_BYTES = 2**29
 
 def price_stream(
     mdp: MDP,
-    losses: Any,
+    losses: Losses,
     *,
     ties: TieRule = DEFAULT_TIES,
     progress: bool = False,
@@ -55,10 +49,50 @@ def price_stream(
 ) -> PricedMotion:
     """Price every round of a stream against the optimal face of the round before it.
 
-    `losses`: [T, H, S, A], a loss stream (`normalfan.problem.losses`), or an iterable of rounds [H, S, A].
-    `detail`: "full", or "prices" for prices, values, crossings and face dimensions only: then losses
-    at states that no policy reaches are not read at all.
-    `exact_when_ambiguous`: decide rounds that hang on a near-tie in rational arithmetic (slow).
+    The price of round t is the least regret, under its loss ℓ_t, of staying with plans that were optimal
+    under ℓ_{t−1}:  Γ_t = min_{u ∈ F(ℓ_{t−1})} ⟨u, ℓ_t⟩ − min_q ⟨q, ℓ_t⟩,  with Γ_0 = 0.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem whose losses move.
+    losses : array [T, H, S, A], LossStream or iterable of arrays [H, S, A]
+        What each action costs in each round, step and state. Rewards: pass `nf.rewards(array)`. Prices times
+        quantities: `nf.FactoredLosses`. Losses that are the same at every step: `nf.ArrayLosses(array,
+        axes="TSA")`. Files: `nf.io.open_losses`.
+    ties : TieRule
+        Which differences count as none.
+    progress : bool
+        Show a progress bar.
+    detail : {"full", "prices"}
+        "prices" computes prices, values, crossings and dimensions only, faster; losses at states that no
+        policy reaches are then not read at all.
+    exact_when_ambiguous : bool
+        Decide rounds that depend on a near-tie in rational arithmetic (slow).
+    threads : int
+        How many threads share the rounds out; the numbers are the same for any.
+
+    Returns
+    -------
+    PricedMotion
+        `prices`, `values`, `crossed`, … [T], `by_step` [T, H], `total`, `to_frame()`, `plot()`.
+
+    Raises
+    ------
+    InputError
+        If there is no round, if a loss has the wrong shape or is not finite, or if an option is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = np.reshape([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]], (3, 1, 1, 2))
+    >>> motion = nf.price_stream(arms, losses)
+    >>> motion.prices                                # far but free, then near but priced
+    array([0. , 0. , 0.5])
+    >>> motion.variation("l1")
+    array([0. , 8. , 9.5])
     """
     if detail not in ("full", "prices"):
         raise InputError(f'detail is {detail!r}, but must be "full" or "prices": choose one of them.')

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normalfan.plots import new_figure, round_positions
+from normalfan.plots import new_figure, round_axis
 from normalfan.pricing.motion import NORMS
 from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.regret.run import RunLog
@@ -44,6 +44,7 @@ class Decomposition:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
     >>> losses = np.reshape([[0.0, 0.0, 3.0], [2.0, 1.0, 0.0]], (2, 1, 1, 3))
@@ -142,7 +143,7 @@ class Decomposition:
             Its horizontal axis shows dates if the rounds' names are dates in ISO format.
         """
         figure, axes = new_figure("Cumulative regret = price + selection error", x="round")
-        at = round_positions(self.log.round_names, self.log.n_rounds)
+        at = round_axis(axes, self.log.round_names, self.log.n_rounds)
         sums = self.cumulative()
         for name, style in (("regret", "-"), ("price", "--"), ("selection", ":")):
             axes.plot(at, sums[name], style, label=name)
@@ -194,6 +195,7 @@ def decompose(log: RunLog) -> Decomposition:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = np.reshape([[0.0, 1.0], [1.0, 0.0]], (2, 1, 1, 2))

@@ -76,6 +76,7 @@ class RunLog:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = np.reshape([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (3, 1, 1, 2))
@@ -177,6 +178,7 @@ def run(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = np.reshape([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (3, 1, 1, 2))
