@@ -16,8 +16,8 @@ from normalfan.geometry.bellman import optimal_backup
 from normalfan.learners.tracking.selection import RandomPoint, uniform_policy
 from normalfan.learners.tracking.tracker import FaceTracker
 from normalfan.problem.losses import ArrayLosses, FactoredLosses
-from normalfan.regret.decompose import decompose
 from normalfan.regret.accountant import causal_distance
+from normalfan.regret.decompose import decompose
 from normalfan.regret.run import RunLog, run
 
 ARMS = MDP(np.array([[0, 0]]), 0, horizon=1)
@@ -303,7 +303,7 @@ class Broken(Recorder):
         ),
         (lambda: run(ARMS, Recorder(MDP([[0, 0]], 0, horizon=2)), arms((0, 1))), "another problem"),
         (lambda: run(ARMS, Recorder(ARMS), arms((0, 1)), keep="all"), "keep is 'all'"),
-        (lambda: run(ARMS, Recorder(ARMS), iter(())), "hold no round"),
+        (lambda: run(ARMS, Recorder(ARMS), iter(())), "have no round"),
         (lambda: run(ARMS, Recorder(ARMS), arms((0, 1), (0, np.nan))), r"losses\[1, 0, 0, 1\] is nan"),
         (lambda: run(ARMS, Recorder(ARMS), arms((0, 1))).variation("l3"), "norm is 'l3'"),
     ],
@@ -343,6 +343,16 @@ def test_totals_and_frames(rng: np.random.Generator) -> None:
         sums = split.cumulative()
         assert sums["regret"][-1] == pytest.approx(split.total_regret)
         np.testing.assert_allclose(np.diff(sums["causal_path_length"]), log.causal_path_lengths[1:])
+
+
+def test_the_names_and_the_figure_of_a_split() -> None:
+    losses = ArrayLosses(arms((0.0, 1.0), (1.0, 0.0)), round_names=("2021-02-14", "2021-02-15"))
+    split = decompose(run(ARMS, FaceTracker(ARMS), losses))
+    assert split.to_frame()["round"].to_list() == ["2021-02-14", "2021-02-15"]
+    (axes,) = split.plot().axes
+    for line, name in zip(axes.lines, ("regret", "price", "selection"), strict=True):
+        assert line.get_label() == name
+        np.testing.assert_array_equal(line.get_ydata(), split.cumulative()[name])
 
 
 def test_a_large_offset_costs_no_digits() -> None:

@@ -1,6 +1,6 @@
 """The price of one crossing.
 
-Holding a face F under a loss ℓ costs at least
+Staying on a face F under a loss ℓ costs at least
 
     Γ = min_{u ∈ F} ⟨u, ℓ⟩ − min_q ⟨q, ℓ⟩ = ρ·W_1,
     W_h(s) = min over a in F's mask at (h,s) of  A_h(s,a) + E[W_{h+1}(s')],
@@ -106,7 +106,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
-    """How much of a round hangs on the reading of near-ties."""
+    """How much of a round depends on the reading of near-ties."""
 
     ambiguous: bool
     lowest_price: float

@@ -52,7 +52,7 @@ class PricedRound:
     variation_l1, variation_l2, variation_linf : float
         How far the loss moved since the round before.
     margin : float
-        Cone margin; infinite if there is no other face.
+        Cone margin; infinite if no plan is outside the face.
     margin_exact : bool
         The margin is exact, not a lower bound.
     advantage_gap : float

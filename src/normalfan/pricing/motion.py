@@ -70,8 +70,7 @@ class PricedMotion:
     variations : array [T, 3]
         ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞; see `variation`.
     margins : array [T]
-        Cone margin: how much the loss could still move without changing the face. Infinite if there is
-        no other face.
+        Cone margin: what the best plan outside the face loses. Infinite if there is no such plan.
     margin_exact : bool array [T]
         The margin is exact, not a lower bound.
     advantage_gaps : array [T]

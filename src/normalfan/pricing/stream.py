@@ -107,7 +107,7 @@ def price_stream(
             parts.append(part)
             advance(len(part.prices))
     if not parts:
-        raise InputError("losses hold no round, but a stream needs at least one: check the source.")
+        raise InputError("losses have no round, but a stream needs at least one: check the source.")
     joined = _each_array(lambda *arrays: read_only(np.concatenate(arrays)), *parts)
     names = {"round_names": names_of_rounds(stream), "step_names": mdp.labels.steps}
     return PricedMotion(**(joined | names))

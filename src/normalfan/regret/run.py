@@ -210,7 +210,7 @@ def run(
             learner.observe(t, loss)
             advance(1)
     if not entries:
-        raise InputError("losses hold no round, but a run needs at least one: check the source.")
+        raise InputError("losses have no round, but a run needs at least one: check the source.")
     kept = read_only(np.stack(plays)) if plays else None
     return RunLog(
         **_columns(entries),
