@@ -77,13 +77,7 @@ class Crossing:
         return paid
 
     def plot(self) -> Any:
-        """Draw the part of the price paid at each step.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            One bar for each step.
-        """
+        """Draw the part of the price paid at each step; returns a matplotlib figure."""
         figure, axes = new_figure(f"Price {number(self.price)}, by step", x="step", y="price")
         axes.bar(range(len(self.policy)), self.by_step)
         if self.step_names and len(self.step_names) <= 30:

@@ -216,13 +216,7 @@ class Monitor:
         return cls.from_arrays(arrays, _stored_problem(path, arrays) if mdp is None else mdp, path)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What a snapshot stores, without the problem.
-
-        Returns
-        -------
-        dict of arrays
-            By name.
-        """
+        """What a snapshot stores, by name, without the problem."""
         ties = self._pricer.ties
         arrays: dict[str, npt.NDArray[Any]] = {
             "snapshot_schema": np.array(SNAPSHOT_SCHEMA),

@@ -164,13 +164,7 @@ class PricedMotion:
         return self.round_names[t] if self.round_names else str(t)
 
     def columns(self) -> dict[str, Any]:
-        """Every number of a round by name, as in frames, files and `PricedRound`.
-
-        Returns
-        -------
-        dict of arrays [T]
-            By name in the singular: `price`, `value`, …; without `by_step`.
-        """
+        """Every array [T] by its name in the singular, as in frames, files and `PricedRound`."""
         columns: dict[str, Any] = {
             "price": self.prices,
             "value": self.values,

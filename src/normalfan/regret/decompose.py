@@ -110,24 +110,11 @@ class Decomposition:
         return math.fsum(self.selection)
 
     def cumulative(self) -> dict[str, FloatArray]:
-        """Sums up to each round.
-
-        Returns
-        -------
-        dict of arrays [T]
-            `regret`, `price`, `selection`, the variations and the path lengths, by the names of `to_frame`.
-        """
+        """Regret, price, selection, variations and path lengths, summed up to each round: arrays [T]."""
         return {name: np.cumsum(column) for name, column in self._amounts().items()}
 
     def to_frame(self) -> polars.DataFrame:
-        """The rounds as a table.
-
-        Returns
-        -------
-        polars.DataFrame
-            One row for each round: `round` (name or number), `regret`, `price`, `selection`, the
-            variations and path lengths, `on_face` and `dimension`.
-        """
+        """One row for each round, called by its name if the rounds have names."""
         import polars
 
         rounds = {"round": self.log.round_names or range(self.log.n_rounds)}
@@ -135,13 +122,7 @@ class Decomposition:
         return polars.DataFrame(rounds | self._amounts() | flags)
 
     def plot(self) -> Any:
-        """Draw regret, price and selection error, summed up to each round.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Its horizontal axis shows dates if the rounds' names are dates in ISO format.
-        """
+        """Draw regret, price and selection error, summed up to each round; returns a matplotlib figure."""
         figure, axes = new_figure("Cumulative regret = price + selection error", x="round")
         at = round_axis(axes, self.log.round_names, self.log.n_rounds)
         sums = self.cumulative()
