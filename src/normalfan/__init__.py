@@ -5,19 +5,23 @@
     >>> corridor = np.array([[0, 1], [0, 2], [1, 2]])            # three cells; actions: left, right
     >>> mdp = nf.MDP(corridor, initial=1, horizon=2)
     >>> losses = np.zeros((3, 2, 3, 2))
-    >>> losses[0, :, :, 0] = 1.0                                  # going left is dear,
-    >>> losses[1, :, :, 0] = 5.0                                  # dearer still: nothing changes,
-    >>> losses[2, :, :, 1] = 1.0                                  # until going right is dear
+    >>> losses[0, :, :, 0] = 1.0                                  # going left is costly,
+    >>> losses[1, :, :, 0] = 5.0                                  # costlier still: nothing changes,
+    >>> losses[2, :, :, 1] = 1.0                                  # until going right is costly
     >>> motion = nf.price_stream(mdp, losses)
     >>> motion.prices, motion.variation("l1")
     (array([0., 0., 2.]), array([ 0., 24., 36.]))
 
-Importing the package loads NumPy and little else: SciPy, numba and polars come in when first needed.
+Importing the package loads NumPy and little else: SciPy, numba and polars come in when first needed, and so
+do the folders `io`, `jobs`, `learners`, `replan` and `report`.
 """
 
 from __future__ import annotations
 
-from normalfan import io, learners, replan
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from normalfan._version import __version__ as __version__
 from normalfan.errors import InputError
 from normalfan.exact.certificate import Certificate, check_certificate
 from normalfan.exact.certify import certify
@@ -39,12 +43,15 @@ from normalfan.pricing.crossing import Crossing, price
 from normalfan.pricing.monitor import Monitor, PricedRound
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.stream import price_stream
-from normalfan.problem.losses import ArrayLosses, FactoredLosses, IterableLosses, rewards
+from normalfan.pricing.summary import Summary, summarise
+from normalfan.problem.labels import Labels
+from normalfan.problem.losses import ArrayLosses, FactoredLosses, IterableLosses, LossStream, rewards
 from normalfan.problem.mdp import MDP
 from normalfan.regret.decompose import Decomposition, decompose
 from normalfan.regret.run import RunLog, run
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from normalfan import io, jobs, learners, replan, report
 
 __all__ = [
     "MDP",
@@ -60,10 +67,13 @@ __all__ = [
     "FanSlice",
     "InputError",
     "IterableLosses",
+    "Labels",
+    "LossStream",
     "Monitor",
     "PricedMotion",
     "PricedRound",
     "RunLog",
+    "Summary",
     "TieRule",
     "certify",
     "check_certificate",
@@ -73,6 +83,7 @@ __all__ = [
     "diameter",
     "fan_slice",
     "io",
+    "jobs",
     "learners",
     "objective_range",
     "occupancy",
@@ -80,8 +91,21 @@ __all__ = [
     "price",
     "price_stream",
     "replan",
+    "report",
     "rewards",
     "run",
+    "summarise",
     "value_error",
     "whole_polytope",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The folders of `__all__`, each imported when first asked for."""
+    if name in __all__:
+        return import_module(f"normalfan.{name}")
+    raise AttributeError(f"module 'normalfan' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from normalfan.errors import InputError
@@ -44,3 +46,23 @@ def new_figure(
 def literal(text: str) -> str:
     """Text as matplotlib should show it: a dollar sign is a dollar sign, not the beginning of a formula."""
     return text.replace("$", r"\$")
+
+
+def round_axis(axes: Any, names: Sequence[str] | None, count: int) -> list[Any]:
+    """Where rounds stand on the horizontal axis: at their dates if all names are dates, else at 0, 1, …"""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    try:
+        dates = [datetime.fromisoformat(name) for name in names or ()]
+    except ValueError:
+        dates = []
+    if not dates:
+        return list(range(count))
+    axes.xaxis.set_major_locator(locator := AutoDateLocator())
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    return dates
+
+
+def bar_width(count: int) -> float:
+    """The width in points of one of `count` vertical bars; never so thin that a bar is lost."""
+    return min(max(250.0 / max(count, 1), 0.8), 16.0)

@@ -47,7 +47,7 @@ def priced(*arguments: object) -> dict[str, Any]:
 def check_same(document: dict[str, Any], motion: PricedMotion, *, rel: float) -> None:
     columns = motion.columns()
     size = np.abs(motion.values).max()
-    for name in ("price", "value", "variation_l1", "price_lowest", "price_highest"):
+    for name in ("price", "value", "variation_l1", "lowest_price", "highest_price"):
         got = [entry[name] for entry in document["rounds"]]
         assert got == pytest.approx(columns[name], rel=rel, abs=rel * size), name
     for name in ("crossed", "dimension"):

@@ -91,7 +91,7 @@ def test_plays_lie_on_the_face_and_regret_splits(name: str) -> None:
         split = decompose(log)
         assert split.exact
         # The regret from raw values, the other two from advantages: three formulas, one identity.
-        raw = (log.plays * problem.losses).sum(axis=(1, 2, 3)) - log.value
+        raw = (log.plays * problem.losses).sum(axis=(1, 2, 3)) - log.values
         np.testing.assert_allclose(raw[1:], (split.price + split.selection)[1:], rtol=0, atol=1e-12)
         np.testing.assert_allclose(split.residual, 0.0, rtol=0, atol=1e-12)
         assert (split.selection >= 0.0).all()

@@ -234,7 +234,7 @@ def test_the_gate_bounds_the_regret_of_the_predictive_tracker(norm: str) -> None
         resolved += int(bound.resolved[1:].sum())
         unresolved += int((~bound.resolved).sum())
         # Round by round, too: this is what the proof adds up.
-        selection = log.selection[1:][bound.resolved[1:]]
+        selection = log.selections[1:][bound.resolved[1:]]
         assert (selection <= bound.selection[1:][bound.resolved[1:]] + 1e-9).all()
         no_price = dataclasses.replace(bound, price=0.0, objective_range=0.0)
         refuted += not no_price.holds
@@ -256,7 +256,7 @@ def test_the_gate_with_a_sticky_selector() -> None:
         bound = gate_bound(mdp, losses, models, log, weight=weight, spreads=spreads)
         assert bound.holds
         allowed = bound.selection[bound.resolved] + 1e-9
-        assert (log.selection[bound.resolved] <= allowed).all()
+        assert (log.selections[bound.resolved] <= allowed).all()
 
 
 def test_a_sticky_selector_errs_on_rounds_that_are_called_free() -> None:
@@ -271,8 +271,8 @@ def test_a_sticky_selector_errs_on_rounds_that_are_called_free() -> None:
     )
     bound = gate_bound(mdp, losses, losses, log, weight=0.5, spreads=np.array([0.0, 0.0, spread.value]))
     assert bound.resolved.all()
-    assert log.price.tolist() == [0.0, 0.0, 0.0]
-    assert log.selection[2] > 0.5
+    assert log.prices.tolist() == [0.0, 0.0, 0.0]
+    assert log.selections[2] > 0.5
     assert bound.holds
     assert not gate_bound(mdp, losses, losses, log).holds
 

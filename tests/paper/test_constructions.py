@@ -50,7 +50,7 @@ def test_large_variation_at_zero_price(stride: float) -> None:
     assert log.variation("linf")[1:].tolist() == [stride] * 5
     assert log.variation("l1")[1:].tolist() == [6 * stride] * 5
     assert all(certified_price(instance, t) == 0 for t in range(1, 6))
-    assert log.regret[1:].tolist() == [0.0] * 5
+    assert log.regrets[1:].tolist() == [0.0] * 5
     assert not price_stream(*instance).crossed.any()
 
 
@@ -154,8 +154,8 @@ def test_causal_anisotropy_on_the_tree() -> None:
         instance = layered_tree(horizon, GAMMA, [base, turned])
         assert certified_price(instance) == (horizon - layer + 1) * Fraction(1, 4)
         log = run(instance.mdp, FaceTracker(instance.mdp), instance.losses)
-        assert log.causal_path_length[1] == horizon - layer + 1
-        assert log.path_length[1] == 2 * (horizon - layer + 1)
+        assert log.causal_path_lengths[1] == horizon - layer + 1
+        assert log.path_lengths[1] == 2 * (horizon - layer + 1)
 
 
 @pytest.mark.parametrize(

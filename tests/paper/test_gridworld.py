@@ -115,7 +115,7 @@ def test_the_tracker_tracks(frame: pl.DataFrame, scenario: str) -> None:
         mine.filter(pl.col("measure") == measure)["value"].item()
         for measure in ("total regret", "first round and price")
     )
-    assert least == pytest.approx(log.regret[0] + log.price.sum())
+    assert least == pytest.approx(log.regrets[0] + log.prices.sum())
     assert regret >= least - 1e-6
     # Where faces are vertices there is nothing to select, and one tracker is like another.
     if scenario in ("rotating field", "boundary crossing"):

@@ -46,7 +46,7 @@ def test_a_cell_is_deterministic_and_has_the_common_schema() -> None:
 def test_the_tracker_is_the_face_tracker(rng: np.random.Generator) -> None:
     mdp, losses = crossings(60, 5, 0.25, rate=0.4, rng=rng)
     log = nf.run(mdp, FaceTracker(mdp), losses)
-    np.testing.assert_allclose(tracker_regret(losses[:, 0, 0]), log.regret, 1e-13)
+    np.testing.assert_allclose(tracker_regret(losses[:, 0, 0]), log.regrets, 1e-13)
     measured = measure(crossings(60, 5, 0.25, rate=0.4, rng=rng), [0.3])
     assert measured["tracker"] == pytest.approx(measured["tracker_first"] + measured["price"], abs=1e-12)
 

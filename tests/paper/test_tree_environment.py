@@ -38,9 +38,9 @@ def test_the_lazy_tree_is_the_explicit_one(horizon: int, suffix: Suffix, rng: np
     played = simulate_tree_mirror_descent(tree, etas)
     for eta, regret in zip(etas, played, strict=True):
         log = nf.run(instance.mdp, MirrorDescent(instance.mdp, eta), instance.losses)
-        np.testing.assert_allclose(regret, log.regret, 1e-10, 1e-12)
+        np.testing.assert_allclose(regret, log.regrets, 1e-10, 1e-12)
     np.testing.assert_allclose(tree.variations(), log.variations, 1e-13, 1e-14)
-    np.testing.assert_array_equal(tree.causal_lengths, log.causal_path_length)
+    np.testing.assert_array_equal(tree.causal_lengths, log.causal_path_lengths)
     np.testing.assert_array_equal(tree.backed_up_prices, nf.price_stream(*instance).prices)
     np.testing.assert_allclose(tree.prices, tree.backed_up_prices, 1e-14)
     differing = (tree.paths[1:] != tree.paths[:-1]).sum(axis=1)
@@ -108,8 +108,8 @@ def test_prefix_trackers_are_the_explicit_ones(
     ):
         log = nf.run(mdp, FaceTracker(mdp, selector), losses)
         played = simulate_prefix_tracker(faces, name)  # type: ignore[arg-type]
-        np.testing.assert_allclose(played.regret[1:], log.regret[1:], 1e-9, 1e-12)
-        np.testing.assert_allclose(played.selection[1:], log.selection[1:], 1e-9, 1e-12)
+        np.testing.assert_allclose(played.regret[1:], log.regrets[1:], 1e-9, 1e-12)
+        np.testing.assert_allclose(played.selection[1:], log.selections[1:], 1e-9, 1e-12)
 
 
 def costs_of_paths(faces: PrefixFaces, t: int) -> dict[tuple[int, ...], float]:

@@ -53,9 +53,8 @@ def test_a_near_tie_is_flagged_with_both_prices() -> None:
     losses = two_arms((1.0, 1.0 + 2e-12), (1.0, 0.0))
     motion = nf.price_stream(ARMS, losses)
     assert motion.ambiguous.tolist() == [True, True]
-    assert motion.details is not None
-    assert motion.details.lowest_prices[1] == 0.0  # read as a tie, the old face holds the new optimum
-    assert motion.details.highest_prices[1] == 1.0  # read as a difference, it does not
+    assert motion.lowest_prices[1] == 0.0  # read as a tie, the old face holds the new optimum
+    assert motion.highest_prices[1] == 1.0  # read as a difference, it does not
     assert motion.prices[1] in (0.0, 1.0)
 
 
@@ -63,8 +62,7 @@ def test_a_near_tie_is_flagged_with_both_prices() -> None:
 def test_clear_ties_and_clear_differences_are_not_flagged(gap: float) -> None:
     motion = nf.price_stream(ARMS, two_arms((1.0, 1.0 + gap), (1.0, 0.0), (3.0, 3.0)))
     assert not motion.ambiguous.any()
-    assert motion.details is not None
-    np.testing.assert_array_equal(motion.details.lowest_prices, motion.details.highest_prices)
+    np.testing.assert_array_equal(motion.lowest_prices, motion.highest_prices)
 
 
 def test_a_near_tie_off_the_face_is_not_ambiguous() -> None:
@@ -81,9 +79,8 @@ def test_a_near_tie_off_the_face_is_not_ambiguous() -> None:
 def test_ambiguous_rounds_can_be_decided_exactly() -> None:
     losses = two_arms((1.0, 1.0 + 2e-12), (1.0, 0.0), (1.0, 0.0))
     motion = nf.price_stream(ARMS, losses, exact_when_ambiguous=True)
-    assert motion.details is not None
     assert motion.prices.tolist() == [0.0, 1.0, 0.0]  # read exactly, the two arms differ
-    assert motion.details.decided_exactly.tolist() == [True, True, False]
+    assert motion.decided_exactly.tolist() == [True, True, False]
     monitor = nf.Monitor(ARMS, exact_when_ambiguous=True)
     assert [monitor.update(loss).price for loss in losses] == motion.prices.tolist()
 
@@ -94,10 +91,9 @@ def test_prices_lie_between_the_two_readings(seed: int) -> None:
     problem = random_problem(rng, rounds=4)
     noise = 10.0 ** rng.uniform(-15, -9) * rng.normal(size=problem.losses.shape)
     motion = nf.price_stream(problem.mdp(), problem.losses + noise)
-    assert motion.details is not None
-    assert (motion.details.lowest_prices <= motion.prices).all()
-    assert (motion.prices <= motion.details.highest_prices).all()
-    unsure = motion.details.lowest_prices < motion.details.highest_prices
+    assert (motion.lowest_prices <= motion.prices).all()
+    assert (motion.prices <= motion.highest_prices).all()
+    unsure = motion.lowest_prices < motion.highest_prices
     assert motion.ambiguous[unsure].all()
 
 

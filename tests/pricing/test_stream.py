@@ -66,12 +66,11 @@ def test_margins_of_streams_are_those_of_single_rounds(chunk: int) -> None:
         problem = random_problem(rng)
         mdp = problem.mdp(str(rng.choice(problem.kinds())))
         motion = price_stream(mdp, problem.losses)
-        assert motion.details is not None
         for t, loss in enumerate(problem.losses):
             single = cone_margin(mdp, loss)
-            gap = motion.details.advantage_gaps[t]
+            gap = motion.advantage_gaps[t]
             assert gap == pytest.approx(single.advantage_gap, rel=1e-12)
-            if motion.details.margin_exact[t]:
+            if motion.margin_exact[t]:
                 assert motion.margins[t] == pytest.approx(single.value, rel=1e-12)
                 exact += np.isfinite(single.value)
             else:

@@ -16,8 +16,8 @@ from normalfan.geometry.bellman import optimal_backup
 from normalfan.learners.tracking.selection import RandomPoint, uniform_policy
 from normalfan.learners.tracking.tracker import FaceTracker
 from normalfan.problem.losses import ArrayLosses, FactoredLosses
+from normalfan.regret.accountant import causal_distance
 from normalfan.regret.decompose import decompose
-from normalfan.regret.lengths import causal_distance
 from normalfan.regret.run import RunLog, run
 
 ARMS = MDP(np.array([[0, 0]]), 0, horizon=1)
@@ -106,22 +106,22 @@ def slow_loop(problem: Problem, plays: np.ndarray) -> Iterator[dict[str, Fractio
         visits = exact_visits(problem, policy)
         paid = sum((q * int(loss[i]) for i, q in visits.items()), Fraction(0))
         value = exact_value(problem, loss)
-        row = {"loss_paid": paid, "value": value, "regret": paid - value}
+        row = {"losses_paid": paid, "values": value, "regrets": paid - value}
         mask = exact_mask(problem, loss)
         comparator = first_actions(problem, mask)
         if previous is None:
             row |= dict.fromkeys(
-                ("price", "selection", "off_face_mass", "path_length", "causal_path_length"), 0
+                ("prices", "selections", "off_face_masses", "path_lengths", "causal_path_lengths"), 0
             )
         else:
             old_loss, old_mask, old_comparator = previous
-            row["price"] = exact_price(problem, old_loss, loss)
-            row["selection"] = row["regret"] - row["price"]
-            row["off_face_mass"] = sum((q for i, q in visits.items() if not old_mask[i]), Fraction(0))
+            row["prices"] = exact_price(problem, old_loss, loss)
+            row["selections"] = row["regrets"] - row["prices"]
+            row["off_face_masses"] = sum((q for i, q in visits.items() if not old_mask[i]), Fraction(0))
             new, old = exact_visits(problem, comparator), exact_visits(problem, old_comparator)
-            row["path_length"] = sum(abs(new.get(i, 0) - old.get(i, 0)) for i in new.keys() | old.keys())
-            row["causal_path_length"] = parting(problem, comparator, old_comparator)
-        row["dimension"] = int(mask.sum()) - int(mask.any(axis=2).sum())
+            row["path_lengths"] = sum(abs(new.get(i, 0) - old.get(i, 0)) for i in new.keys() | old.keys())
+            row["causal_path_lengths"] = parting(problem, comparator, old_comparator)
+        row["dimensions"] = int(mask.sum()) - int(mask.any(axis=2).sum())
         previous = loss, mask, comparator
         yield row
 
@@ -144,11 +144,11 @@ def test_accounts_are_those_of_the_slow_loop(learner: str, rng: np.random.Genera
             for t, row in enumerate(slow_loop(problem, log.plays)):
                 for name, exact in row.items():
                     assert getattr(log, name)[t] == pytest.approx(float(exact), abs=1e-12), (name, t)
-                assert log.on_face[t] == (row["off_face_mass"] < Fraction(1, 10**9))
+                assert log.on_face[t] == (row["off_face_masses"] < Fraction(1, 10**9))
         on += int(log.on_face[1:].sum())
         off += int((~log.on_face).sum())
-        negative += int((log.selection < -1e-9).sum())
-        moved += int((log.causal_path_length > 0).sum())
+        negative += int((log.selections < -1e-9).sum())
+        moved += int((log.causal_path_lengths > 0).sum())
     assert moved > 30
     assert (off == negative == 0) == (learner in ("tracker", "random point"))
     if learner in ("drawn", "prophet"):
@@ -172,16 +172,16 @@ def test_prices_and_variations_are_those_of_the_stream(rng: np.random.Generator)
         problem = random_problem(rng, rounds=8)
         mdp = problem.mdp()
         log, motion = run(mdp, FaceTracker(mdp), problem.losses), price_stream(mdp, problem.losses)
-        np.testing.assert_allclose(log.price, motion.prices, rtol=1e-12, atol=1e-15)
-        np.testing.assert_array_equal(log.dimension, motion.dimensions)
+        np.testing.assert_allclose(log.prices, motion.prices, rtol=1e-12, atol=1e-15)
+        np.testing.assert_array_equal(log.dimensions, motion.dimensions)
         for norm in ("l1", "l2", "linf"):
             np.testing.assert_allclose(log.variation(norm), motion.variation(norm), rtol=1e-12)
 
 
 def test_the_tie_rule_of_the_accounts_is_used() -> None:
     losses = arms((0.0, 0.01), (0.0, 1.0))
-    assert run(ARMS, FaceTracker(ARMS), losses).dimension.tolist() == [0, 0]
-    assert run(ARMS, FaceTracker(ARMS), losses, ties=TieRule(absolute=0.1)).dimension.tolist() == [1, 0]
+    assert run(ARMS, FaceTracker(ARMS), losses).dimensions.tolist() == [0, 0]
+    assert run(ARMS, FaceTracker(ARMS), losses, ties=TieRule(absolute=0.1)).dimensions.tolist() == [1, 0]
 
 
 # --- the loop --------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_an_adversary_may_look_at_the_learner() -> None:
             yield np.array([[[0.0, 1.0 + t]]])
 
     log = run(ARMS, learner, adversary())
-    assert log.loss_paid.tolist() == [0.5, 1.0, 1.5, 2.0]
+    assert log.losses_paid.tolist() == [0.5, 1.0, 1.5, 2.0]
 
 
 def test_every_source_of_losses_gives_the_same_log(rng: np.random.Generator) -> None:
@@ -246,7 +246,7 @@ def test_every_source_of_losses_gives_the_same_log(rng: np.random.Generator) -> 
         )
     ]
     for log in logs[1:]:
-        np.testing.assert_allclose(log.regret, logs[0].regret, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(log.regrets, logs[0].regrets, rtol=1e-9, atol=1e-12)
         assert log.n_rounds == 70
 
 
@@ -257,7 +257,7 @@ def test_long_streams_are_read_across_blocks(monkeypatch: pytest.MonkeyPatch) ->
     whole = run(ARMS, FaceTracker(ARMS), losses)
     monkeypatch.setattr("normalfan.regret.run.block_rounds", lambda *_, **__: 7)
     pieces = run(ARMS, FaceTracker(ARMS), losses)
-    np.testing.assert_array_equal(pieces.regret, whole.regret)
+    np.testing.assert_array_equal(pieces.regrets, whole.regrets)
     np.testing.assert_array_equal(pieces.variations, whole.variations)
 
 
@@ -303,7 +303,7 @@ class Broken(Recorder):
         ),
         (lambda: run(ARMS, Recorder(MDP([[0, 0]], 0, horizon=2)), arms((0, 1))), "another problem"),
         (lambda: run(ARMS, Recorder(ARMS), arms((0, 1)), keep="all"), "keep is 'all'"),
-        (lambda: run(ARMS, Recorder(ARMS), iter(())), "hold no round"),
+        (lambda: run(ARMS, Recorder(ARMS), iter(())), "have no round"),
         (lambda: run(ARMS, Recorder(ARMS), arms((0, 1), (0, np.nan))), r"losses\[1, 0, 0, 1\] is nan"),
         (lambda: run(ARMS, Recorder(ARMS), arms((0, 1))).variation("l3"), "norm is 'l3'"),
     ],
@@ -328,19 +328,31 @@ def test_totals_and_frames(rng: np.random.Generator) -> None:
         mdp = problem.mdp()
         log = run(mdp, FaceTracker(mdp), problem.losses)
         split = decompose(log)
-        assert split.first_regret == log.regret[0]
+        assert split.first_regret == log.regrets[0]
         assert split.price[0] == split.selection[0] == split.residual[0] == 0.0
         whole = math.fsum([split.first_regret, split.total_price, split.total_selection])
         assert split.total_regret == pytest.approx(whole, rel=1e-14, abs=1e-14)
         assert split.total_regret == log.total_regret
         frame = split.to_frame()
         assert frame["round"].to_list() == list(range(6))
-        for name in ("regret", "price", "selection", "on_face", "dimension", "path_length"):
-            np.testing.assert_array_equal(frame[name].to_numpy(), getattr(log, name))
+        columns = {"regret": "regrets", "on_face": "on_face", "dimension": "dimensions"}
+        columns |= {"price": "prices", "selection": "selections", "path_length": "path_lengths"}
+        for name, array in columns.items():
+            np.testing.assert_array_equal(frame[name].to_numpy(), getattr(log, array))
         np.testing.assert_array_equal(frame["variation_l2"].to_numpy(), log.variation("l2"))
         sums = split.cumulative()
         assert sums["regret"][-1] == pytest.approx(split.total_regret)
-        np.testing.assert_allclose(np.diff(sums["causal_path_length"]), log.causal_path_length[1:])
+        np.testing.assert_allclose(np.diff(sums["causal_path_length"]), log.causal_path_lengths[1:])
+
+
+def test_the_names_and_the_figure_of_a_split() -> None:
+    losses = ArrayLosses(arms((0.0, 1.0), (1.0, 0.0)), round_names=("2021-02-14", "2021-02-15"))
+    split = decompose(run(ARMS, FaceTracker(ARMS), losses))
+    assert split.to_frame()["round"].to_list() == ["2021-02-14", "2021-02-15"]
+    (axes,) = split.plot().axes
+    for line, name in zip(axes.lines, ("regret", "price", "selection"), strict=True):
+        assert line.get_label() == name
+        np.testing.assert_array_equal(line.get_ydata(), split.cumulative()[name])
 
 
 def test_a_large_offset_costs_no_digits() -> None:
@@ -365,6 +377,6 @@ def test_random_policies_part_as_late_as_they_can() -> None:
 def test_a_face_that_did_not_move_has_no_path_length() -> None:
     """Between two losses with the same degenerate face the comparator stays, whatever the variation."""
     log = run(ARMS, FaceTracker(ARMS), arms((1.0, 1.0), (5.0, 5.0), (0.0, 1.0)))
-    assert log.path_length.tolist() == [0.0, 0.0, 0.0]
+    assert log.path_lengths.tolist() == [0.0, 0.0, 0.0]
     assert log.variation("l1").tolist() == [0.0, 8.0, 9.0]
-    assert optimal_face(ARMS, [[[1.0, 1.0]]]).dimension == log.dimension[0] == 1
+    assert optimal_face(ARMS, [[[1.0, 1.0]]]).dimension == log.dimensions[0] == 1

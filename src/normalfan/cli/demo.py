@@ -65,7 +65,7 @@ def demo(
     _write_report(report, mdp, losses, motion, title)
     week = _dearest_week(motion, market.dates)
     if as_json:
-        days = motion.to_frame(market.dates).to_dicts()
+        days = motion.to_frame().to_dicts()
         story = {"summary": asdict(summary), "dearest_week": asdict(week), "report": report}
         print_json(story | {"rounds": days})
     else:

@@ -24,7 +24,6 @@ from normalfan.cli.sources import (
 from normalfan.files import check_target
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import summarise
-from normalfan.problem.losses import names_of_rounds
 from normalfan.report.telling import summary_lines
 
 
@@ -55,7 +54,7 @@ def price(
     stream = read_losses(losses, mdp, features=features, default=default, are_rewards=rewards)
     motion = price_stream(mdp, stream, progress=True)
     summary = summarise(mdp, stream, motion)
-    frame = motion.to_frame(names_of_rounds(stream))
+    frame = motion.to_frame()
     if out is not None:
         write_rounds(frame, Path(out))
     if report is not None:

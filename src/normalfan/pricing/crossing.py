@@ -1,6 +1,6 @@
 """The price of one crossing.
 
-Holding a face F under a loss ℓ costs at least
+Staying on a face F under a loss ℓ costs at least
 
     Γ = min_{u ∈ F} ⟨u, ℓ⟩ − min_q ⟨q, ℓ⟩ = ρ·W_1,
     W_h(s) = min over a in F's mask at (h,s) of  A_h(s,a) + E[W_{h+1}(s')],
@@ -11,11 +11,6 @@ not as a difference of two large values. The minimiser's occupancy u shows where
 
 An advantage that the tie rule counts as none is none here too, hence Γ = 0 exactly when F meets the
 optimal face of ℓ.
-
-    >>> mdp = MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)       # three arms
-    >>> yesterday = optimal_face(mdp, np.array([[[0.0, 1.0, 2.0]]]))
-    >>> price(yesterday, np.array([[[3.0, 1.0, 2.0]]])).price
-    2.0
 """
 
 from __future__ import annotations
@@ -24,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.geometry.bellman import (
     as_deterministic_policy,
@@ -33,19 +29,46 @@ from normalfan.geometry.bellman import (
 )
 from normalfan.geometry.face import Face, optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.plots import new_figure
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
+from normalfan.text import html_table, number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Crossing:
-    """What holding a face costs under a loss, and where."""
+    """What staying on a face costs under a loss, and where it is paid: what `price` returns.
+
+    Attributes
+    ----------
+    price : float
+        Γ, the least regret of staying on the face.
+    value : float
+        J*, the best expected loss of any policy.
+    attribution : array [H, S, A]
+        The part of the price paid at each step, state and action; sums to the price.
+    policy : array [H, S, A]
+        The cheapest policy of the face.
+    step_names : tuple of str or None
+        What the steps are called; None if they are numbered.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> crossing = nf.price(nf.optimal_face(arms, [[[0.0, 1.0]]]), [[[3.0, 1.0]]])
+    >>> crossing
+    Crossing: price 2 on a value of 1; most at step 0 (2)
+    >>> crossing.by_step
+    array([2.])
+    """
 
     price: float
-    value: float  # J*, the best expected loss of any policy
-    attribution: FloatArray  # [H, S, A], sums to the price
-    policy: FloatArray  # [H, S, A], the cheapest policy of the old face
+    value: float
+    attribution: FloatArray  # [H, S, A]
+    policy: FloatArray  # [H, S, A]
+    step_names: tuple[str, ...] | None = None  # [H]
 
     @property
     def by_step(self) -> FloatArray:
@@ -53,18 +76,67 @@ class Crossing:
         paid: FloatArray = self.attribution.sum(axis=(1, 2))
         return paid
 
+    def plot(self) -> Any:
+        """Draw the part of the price paid at each step; returns a matplotlib figure."""
+        figure, axes = new_figure(f"Price {number(self.price)}, by step", x="step", y="price")
+        axes.bar(range(len(self.policy)), self.by_step)
+        if self.step_names and len(self.step_names) <= 30:
+            axes.set_xticks(range(len(self.step_names)), self.step_names, rotation=90)
+        return figure
+
+    def __repr__(self) -> str:
+        text = f"Crossing: price {number(self.price)} on a value of {number(self.value)}"
+        return text + "".join(f"; most at step {name} ({part})" for name, part in self._costliest_steps(1))
+
+    def _repr_html_(self) -> str:
+        caption = f"Price {number(self.price)} on a value of {number(self.value)}; the costliest steps"
+        return html_table(caption, ("step", "price"), self._costliest_steps(5))
+
+    def _costliest_steps(self, count: int) -> list[tuple[str, str]]:
+        paid = self.by_step
+        order = [h for h in np.argsort(-paid, kind="stable")[:count].tolist() if paid[h] > 0]
+        return [(self.step_names[h] if self.step_names else str(h), number(paid[h])) for h in order]
+
 
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
-    """How much of a round hangs on the reading of near-ties."""
+    """How much of a round depends on the reading of near-ties."""
 
     ambiguous: bool
     lowest_price: float
     highest_price: float
 
 
-def price(face: Face, loss: Any, *, ties: TieRule = DEFAULT_TIES) -> Crossing:
-    """The least regret, under `loss`, of staying on `face`."""
+def price(face: Face, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> Crossing:
+    """The least regret, under a loss, of staying on a face: Γ = min_{u ∈ F} ⟨u, ℓ⟩ − min_q ⟨q, ℓ⟩.
+
+    Parameters
+    ----------
+    face : Face
+        The plans to stay with: `optimal_face(mdp, previous_loss)`.
+    loss : array [H, S, A]
+        The loss under which they are priced.
+    ties : TieRule
+        Which differences count as none.
+
+    Returns
+    -------
+    Crossing
+        The price, where it is paid, and the cheapest policy of the face.
+
+    Raises
+    ------
+    InputError
+        If the loss has the wrong shape or is not finite.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> yesterday = nf.optimal_face(arms, [[[0.0, 1.0, 2.0]]])
+    >>> nf.price(yesterday, [[[3.0, 1.0, 2.0]]]).price
+    2.0
+    """
     mdp = face.mdp
     backup = optimal_backup(mdp, as_loss(mdp, loss))
     advantages = backup.settled(mdp, ties)
@@ -75,10 +147,11 @@ def price(face: Face, loss: Any, *, ties: TieRule = DEFAULT_TIES) -> Crossing:
         value=backup.value(mdp),
         attribution=read_only(occupancy(mdp, policy) * advantages),
         policy=read_only(policy),
+        step_names=mdp.labels.steps,
     )
 
 
-def ambiguity(mdp: MDP, previous: Any, loss: Any, *, ties: TieRule = DEFAULT_TIES) -> Ambiguity:
+def ambiguity(mdp: MDP, previous: FloatArray, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES) -> Ambiguity:
     """Read the near-ties of both rounds strictly and loosely; compare faces and prices.
 
     A looser reading of the previous loss keeps more of the old face and a looser reading of the new

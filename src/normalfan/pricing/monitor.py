@@ -6,19 +6,12 @@ does not depend on its neighbours in the block.
 
 A snapshot holds the last loss, the counters, the tie rule and the problem, written by atomic rename: a
 reader finds the old snapshot or the new one, never half of one.
-
-    >>> from normalfan.problem.mdp import MDP
-    >>> monitor = Monitor(MDP(np.array([[0, 0]]), initial=0, horizon=1))
-    >>> monitor.update([[[0.0, 1.0]]]).price, monitor.update([[[2.0, 1.5]]]).price
-    (0.0, 0.5)
-    >>> monitor.rounds, monitor.total
-    (2, 0.5)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -35,13 +28,52 @@ from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 from normalfan.problem.storage import mdp_from_arrays, mdp_to_arrays
+from normalfan.text import counted, html_table, number
 
 SNAPSHOT_SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PricedRound:
-    """One priced round."""
+    """One priced round: what `Monitor.update` returns, and a record of `normalfan watch`.
+
+    The numbers are those of the same round in a `PricedMotion`, under the same names in the singular.
+
+    Attributes
+    ----------
+    round : int
+        Its number.
+    price, value : float
+        Γ_t and J*_t.
+    crossed : bool
+        The optimal face is not the previous one.
+    dimension : int
+        Of the optimal face.
+    variation_l1, variation_l2, variation_linf : float
+        How far the loss moved since the round before.
+    margin : float
+        Cone margin; infinite if no plan is outside the face.
+    margin_exact : bool
+        The margin is exact, not a lower bound.
+    advantage_gap : float
+        The smallest advantage of an action that the face leaves out.
+    ambiguous : bool
+        The price or the crossing depends on a near-tie.
+    lowest_price, highest_price : float
+        The price if near-ties are read as ties, and if they are read as differences.
+    decided_exactly : bool
+        The near-tie was decided in rational arithmetic.
+    by_step : tuple of float [H]
+        The part of the price paid at each step.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> monitor = nf.Monitor(nf.MDP([[0, 0]], initial=0, horizon=1))
+    >>> priced = monitor.update([[[0.0, 1.0]]])
+    >>> priced.round, priced.price, priced.by_step
+    (0, 0.0, (0.0,))
+    """
 
     round: int
     price: float
@@ -55,14 +87,42 @@ class PricedRound:
     margin_exact: bool
     advantage_gap: float
     ambiguous: bool
-    price_lowest: float
-    price_highest: float
+    lowest_price: float
+    highest_price: float
     decided_exactly: bool
-    by_step: tuple[float, ...]  # [H]
+    by_step: tuple[float, ...] = field(repr=False)  # [H]
+
+    def _repr_html_(self) -> str:
+        row = (self.round, number(self.price), number(self.value), "yes" if self.crossed else "no")
+        return html_table("One priced round", ("round", "price", "value", "crossed"), [row])
 
 
 class Monitor:
-    """Prices a stream as it arrives; can be saved and resumed at any round."""
+    """Prices a stream as it arrives; can be saved and resumed at any round.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem whose losses move.
+    ties : TieRule
+        Which differences count as none.
+    exact_when_ambiguous : bool
+        Decide rounds that depend on a near-tie in rational arithmetic (slow).
+
+    Attributes
+    ----------
+    rounds : int
+        How many rounds were priced so far.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> monitor = nf.Monitor(nf.MDP([[0, 0]], initial=0, horizon=1))
+    >>> monitor.update([[[0.0, 1.0]]]).price, monitor.update([[[2.0, 1.5]]]).price
+    (0.0, 0.5)
+    >>> monitor
+    Monitor: 2 rounds, total 0.5
+    """
 
     def __init__(self, mdp: MDP, *, ties: TieRule = DEFAULT_TIES, exact_when_ambiguous: bool = False) -> None:
         self.mdp = mdp
@@ -81,24 +141,50 @@ class Monitor:
         """[H, S, A]: the loss whose face the next round is priced against; None before the first."""
         return self._previous
 
-    def update(self, loss: Any, *, number: int | None = None) -> PricedRound:
+    def __repr__(self) -> str:
+        return f"Monitor: {counted(self.rounds, 'round')}, total {number(self.total)}"
+
+    def update(self, loss: npt.ArrayLike, *, number: int | None = None) -> PricedRound:
         """Price the next round. A loss that is refused leaves the monitor as it was.
 
-        `number`: what the round is called in its step and in refusals, if not by counting from 0.
+        Parameters
+        ----------
+        loss : array [H, S, A]
+            The loss of the round.
+        number : int, optional
+            The number of the round in its record and in refusals, if not counted from 0.
+
+        Returns
+        -------
+        PricedRound
+            The same numbers as `price_stream` gives.
+
+        Raises
+        ------
+        InputError
+            If the loss has the wrong shape or is not finite.
         """
         called = self.rounds if number is None else number
         fresh = as_loss(self.mdp, loss, name=f"loss of round {called}")
         known = [] if self._previous is None else [self._previous]
         motion = self._pricer(called - len(known), len(known), np.stack([*known, fresh]))
         numbers = {name: column[-1].item() for name, column in motion.columns().items()}
-        step = PricedRound(called, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
+        priced = PricedRound(called, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
         self._previous = np.array(fresh)
         self.rounds += 1
-        self._sum += Fraction(step.price)
-        return step
+        self._sum += Fraction(priced.price)
+        return priced
 
     def save(self, path: str | Path, *, with_problem: bool = True) -> None:
-        """Write a snapshot. Without the problem it is small, and `load` must be given the problem."""
+        """Write a snapshot, by atomic rename.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        with_problem : bool
+            Store the problem too. Without it the file is small, and `load` must be given the problem.
+        """
         arrays = self.to_arrays()
         if with_problem:
             arrays |= {f"problem_{name}": a for name, a in mdp_to_arrays(self.mdp).items()}
@@ -107,12 +193,30 @@ class Monitor:
 
     @classmethod
     def load(cls, path: str | Path, mdp: MDP | None = None) -> Monitor:
-        """Resume from a snapshot; one that was taken of another problem than `mdp` is refused."""
+        """Resume from a snapshot.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `save` wrote.
+        mdp : MDP, optional
+            The problem, if the snapshot was saved without it.
+
+        Returns
+        -------
+        Monitor
+            One that goes on where the saved one stopped.
+
+        Raises
+        ------
+        InputError
+            If the file is no snapshot, or one of another problem than `mdp`.
+        """
         arrays = read_snapshot(path)
         return cls.from_arrays(arrays, _stored_problem(path, arrays) if mdp is None else mdp, path)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What a snapshot holds, without the problem, by name."""
+        """What a snapshot stores, by name, without the problem."""
         ties = self._pricer.ties
         arrays: dict[str, npt.NDArray[Any]] = {
             "snapshot_schema": np.array(SNAPSHOT_SCHEMA),
@@ -126,7 +230,27 @@ class Monitor:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], mdp: MDP, source: str | Path) -> Monitor:
-        """Resume from what `to_arrays` gave; `source` is what refusals call it."""
+        """Resume from what `to_arrays` gave.
+
+        Parameters
+        ----------
+        arrays : mapping of str to arrays
+            What `to_arrays` gave.
+        mdp : MDP
+            The problem.
+        source : str or Path
+            What refusals call the arrays: the name of their file.
+
+        Returns
+        -------
+        Monitor
+            One that goes on where the saved one stopped.
+
+        Raises
+        ------
+        InputError
+            If the arrays belong to another problem.
+        """
         if str(arrays["fingerprint"]) != mdp.fingerprint:
             raise InputError(
                 f"{source} is a snapshot of another problem (its fingerprint begins "

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from normalfan.errors import InputError
+from normalfan.plots import bar_width, new_figure, round_axis
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
+from normalfan.text import counted, html_table, number
 
 if TYPE_CHECKING:
     import polars
@@ -19,97 +20,260 @@ NORMS = ("l1", "l2", "linf")
 
 _NORM_NAMES = {1: "l1", 2: "l2", np.inf: "linf", "inf": "linf"}
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Details:
-    """What a full pricing adds to prices: where they are paid, and how sure they are."""
-
-    by_step: FloatArray  # [T, H]  the part of each price paid at each step
-    variations: FloatArray  # [T, 3]  ‖ℓ_t − ℓ_{t−1}‖ in the norms NORMS; 0 in the first round
-    margins: FloatArray  # [T]     cone margin, exact or a lower bound (inf: no other face)
-    margin_exact: BoolArray  # [T]
-    advantage_gaps: FloatArray  # [T]  the smallest advantage of a left-out action on the face
-    ambiguous: BoolArray  # [T]    the price or the crossing hangs on a near-tie
-    lowest_prices: FloatArray  # [T]  the price under the loose reading of ties
-    highest_prices: FloatArray  # [T] the price under the strict reading
-    decided_exactly: BoolArray  # [T] the near-tie was decided in rational arithmetic
+Column = TypeVar("Column")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class FullOnly(Generic[Column]):
+    """A field that only detail="full" fills: without it None inside, and refused when asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, motion: None, owner: type) -> None: ...
+    @overload
+    def __get__(self, motion: PricedMotion, owner: type) -> Column: ...
+    def __get__(self, motion: PricedMotion | None, owner: type) -> Column | None:
+        if motion is None:
+            return None  # the field's default
+        column: Column | None = vars(motion)[self.name]
+        if column is None:
+            raise InputError(
+                'this stream was priced with detail="prices", but that keeps prices, values, crossed and '
+                'dimensions only: price it again with detail="full".'
+            )
+        return column
+
+    def __set__(self, motion: PricedMotion, column: Column | None) -> None:
+        vars(motion)[self.name] = column
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class PricedMotion:
-    """Every round of a stream, priced. Round 0 has no previous face: its price is 0."""
+    """Every round of a stream, priced: what `price_stream` returns.
+
+    Round 0 has no previous face: its price and its variation are 0. After ``detail="prices"`` only
+    `prices`, `values`, `crossed` and `dimensions` are there; asking for another array is an `InputError`.
+
+    Attributes
+    ----------
+    prices : array [T]
+        Γ_t, what keeping the best of the previous optimal plans costs under this round's loss.
+    values : array [T]
+        J*_t, the best expected loss.
+    crossed : bool array [T]
+        The optimal face is not the previous one.
+    dimensions : int array [T]
+        Dimension of the optimal face; 0 if one plan alone is optimal.
+    by_step : array [T, H]
+        The part of each price paid at each step.
+    variations : array [T, 3]
+        ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞; see `variation`.
+    margins : array [T]
+        Cone margin: what the best plan outside the face loses. Infinite if there is no such plan.
+    margin_exact : bool array [T]
+        The margin is exact, not a lower bound.
+    advantage_gaps : array [T]
+        The smallest advantage of an action that the face leaves out.
+    ambiguous : bool array [T]
+        The price or the crossing depends on a near-tie.
+    lowest_prices, highest_prices : array [T]
+        The price if near-ties are read as ties, and if they are read as differences.
+    decided_exactly : bool array [T]
+        The near-tie was decided in rational arithmetic.
+    round_names, step_names : tuple of str or None
+        What the rounds [T] and steps [H] are called; None where they are numbered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> motion = nf.price_stream(arms, np.reshape([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]], (3, 1, 1, 2)))
+    >>> motion
+    PricedMotion: 3 rounds, 1 crossed, 1 with a price, total 0.5; costliest: 2 (0.5)
+    >>> motion.prices, motion.variation("l1")
+    (array([0. , 0. , 0.5]), array([0. , 8. , 9.5]))
+    """
 
     prices: FloatArray  # [T]
-    values: FloatArray  # [T]  J*_t, the best expected loss
-    crossed: BoolArray  # [T]  the optimal face is not the previous one
-    dimensions: IntArray  # [T]  dimension of the optimal face
-    details: Details | None  # None after price_stream(..., detail="prices")
+    values: FloatArray  # [T]
+    crossed: BoolArray  # [T]
+    dimensions: IntArray  # [T]
+    by_step: FullOnly[FloatArray] = FullOnly()  # [T, H]
+    variations: FullOnly[FloatArray] = FullOnly()  # [T, 3]
+    margins: FullOnly[FloatArray] = FullOnly()  # [T]
+    margin_exact: FullOnly[BoolArray] = FullOnly()  # [T]
+    advantage_gaps: FullOnly[FloatArray] = FullOnly()  # [T]
+    ambiguous: FullOnly[BoolArray] = FullOnly()  # [T]
+    lowest_prices: FullOnly[FloatArray] = FullOnly()  # [T]
+    highest_prices: FullOnly[FloatArray] = FullOnly()  # [T]
+    decided_exactly: FullOnly[BoolArray] = FullOnly()  # [T]
+    round_names: tuple[str, ...] | None = None  # [T]
+    step_names: tuple[str, ...] | None = None  # [H]
 
     @property
     def total(self) -> float:
-        """Γ over the whole stream, summed without rounding until the end."""
+        """The sum of all prices, rounded once at the end."""
         return math.fsum(self.prices)
 
-    @property
-    def by_step(self) -> FloatArray:
-        return self._full.by_step
-
-    @property
-    def margins(self) -> FloatArray:
-        return self._full.margins
-
-    @property
-    def ambiguous(self) -> BoolArray:
-        return self._full.ambiguous
-
     def variation(self, norm: str | float = "l1") -> FloatArray:
-        """[T]: how far the loss moved since the round before, in "l1", "l2" or "linf"."""
-        return self._full.variations[:, _norm_index(norm)]
+        """How far the loss moved since the round before.
+
+        Parameters
+        ----------
+        norm : str or float
+            "l1", "l2" or "linf"; 1, 2 and inf mean the same.
+
+        Returns
+        -------
+        array [T]
+            ‖ℓ_t − ℓ_{t−1}‖; 0 in round 0.
+        """
+        return in_norm(self.variations, norm)
+
+    def costliest(self, count: int) -> IntArray:
+        """The rounds with the highest prices.
+
+        Parameters
+        ----------
+        count : int
+            How many rounds at most.
+
+        Returns
+        -------
+        int array
+            Round indices, costliest first; rounds with price 0 are left out.
+        """
+        order = np.argsort(-self.prices, kind="stable")[:count]
+        return order[self.prices[order] > 0]
+
+    def round_name(self, t: int) -> str:
+        """What a round is called.
+
+        Parameters
+        ----------
+        t : int
+            Index of the round.
+
+        Returns
+        -------
+        str
+            The round's name, or its number if rounds have no names.
+        """
+        return self.round_names[t] if self.round_names else str(t)
 
     def columns(self) -> dict[str, Any]:
-        """Every per-round number by name, each an array [T]."""
+        """Every array [T] by its name in the singular, as in frames, files and `PricedRound`."""
         columns: dict[str, Any] = {
             "price": self.prices,
             "value": self.values,
             "crossed": self.crossed,
             "dimension": self.dimensions,
         }
-        if self.details is not None:
-            full = self.details
+        if self._is_full:
             columns |= {f"variation_{norm}": self.variation(norm) for norm in NORMS}
             columns |= {
-                "margin": full.margins,
-                "margin_exact": full.margin_exact,
-                "advantage_gap": full.advantage_gaps,
-                "ambiguous": full.ambiguous,
-                "price_lowest": full.lowest_prices,
-                "price_highest": full.highest_prices,
-                "decided_exactly": full.decided_exactly,
+                "margin": self.margins,
+                "margin_exact": self.margin_exact,
+                "advantage_gap": self.advantage_gaps,
+                "ambiguous": self.ambiguous,
+                "lowest_price": self.lowest_prices,
+                "highest_price": self.highest_prices,
+                "decided_exactly": self.decided_exactly,
             }
         return columns
 
-    def to_frame(self, round_names: Sequence[str] | None = None) -> polars.DataFrame:
-        """One row per round, called by its name if the rounds have names."""
+    def to_frame(self, *, long: bool = False) -> polars.DataFrame:
+        """The rounds as a table.
+
+        Parameters
+        ----------
+        long : bool
+            One row for each round and step, instead of one for each round.
+
+        Returns
+        -------
+        polars.DataFrame
+            `round` (name or number) and every column of `columns`; if `long`: `round`, `step` (name or
+            number) and `price`, the part of the round's price paid at that step.
+        """
         import polars
 
-        rounds = np.arange(len(self.prices)) if round_names is None else round_names
-        return polars.DataFrame({"round": rounds} | self.columns())
+        rounds = np.array(self.round_names or range(len(self.prices)))
+        if not long:
+            return polars.DataFrame({"round": rounds} | self.columns())
+        n_rounds, horizon = self.by_step.shape
+        steps = np.array(self.step_names or range(horizon))
+        return polars.DataFrame(
+            {
+                "round": np.repeat(rounds, horizon),
+                "step": np.tile(steps, n_rounds),
+                "price": self.by_step.ravel(),
+            }
+        )
+
+    def plot(self, norm: str | float = "l1") -> Any:
+        """Draw the price of every round, and how far the loss moved below it.
+
+        Parameters
+        ----------
+        norm : str or float
+            Of the variation, as in `variation`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Its horizontal axis shows dates if the rounds' names are dates in ISO format.
+        """
+        moved = self.variation(norm)
+        figure, above = new_figure("What keeping the previous plan costs", y="price", size=(7.2, 4.8))
+        grid = figure.add_gridspec(2, 1, height_ratios=(2, 1))
+        above.set_subplotspec(grid[0])
+        below = figure.add_subplot(grid[1], sharex=above)
+        below.set(xlabel="round", ylabel=f"variation ({norm_name(norm)})")
+        below.spines[["top", "right"]].set_visible(False)
+        at, width = round_axis(below, self.round_names, len(moved)), bar_width(len(moved))
+        above.vlines(at, 0.0, self.prices, linewidth=width)
+        above.set_ylim(bottom=0.0)
+        above.tick_params(labelbottom=False)
+        below.vlines(at, 0.0, moved, linewidth=width, color="grey")
+        below.set_ylim(bottom=0.0)
+        return figure
+
+    def __repr__(self) -> str:
+        top = ", ".join(f"{self.round_name(t):.40} ({number(self.prices[t])})" for t in self.costliest(3))
+        return f"PricedMotion: {self._in_short()}" + (f"; costliest: {top}" if top else "")
+
+    def _repr_html_(self) -> str:
+        top = self.costliest(5)
+        rows = [(self.round_name(t), number(self.prices[t]), number(self.values[t])) for t in top]
+        return html_table(f"{self._in_short()}; the costliest rounds", ("round", "price", "value"), rows)
 
     @property
-    def _full(self) -> Details:
-        if self.details is None:
-            raise InputError(
-                'this stream was priced with detail="prices", but that keeps prices, values, crossed and '
-                'dimensions only: price it again with detail="full".'
-            )
-        return self.details
+    def _is_full(self) -> bool:
+        return vars(self)["by_step"] is not None
+
+    def _in_short(self) -> str:
+        text = (
+            f"{counted(len(self.prices), 'round')}, {np.count_nonzero(self.crossed):,} crossed, "
+            f"{np.count_nonzero(self.prices):,} with a price, total {number(self.total)}"
+        )
+        unsure = np.count_nonzero(self.ambiguous) if self._is_full else 0
+        return f"{text}, {unsure:,} ambiguous" if unsure else text
 
 
-def _norm_index(norm: str | float) -> int:
+def in_norm(variations: FloatArray, norm: str | float) -> FloatArray:
+    """The column of `variations` [T, 3] that belongs to a norm."""
+    return variations[:, NORMS.index(norm_name(norm))]
+
+
+def norm_name(norm: str | float) -> str:
+    """One of `NORMS`, however it is written."""
     asked = norm.lower() if isinstance(norm, str) else norm
     name = _NORM_NAMES.get(asked, asked)
     if name not in NORMS:
         raise InputError(
             f'norm is {norm!r}, but must be "l1", "l2" or "linf" (or 1, 2, inf): choose one of them.'
         )
-    return NORMS.index(str(name))
+    return str(name)

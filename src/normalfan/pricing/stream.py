@@ -2,14 +2,8 @@
 
 Rounds are independent once their faces are known, and a block begins with the last round of the block
 before it, so each block is priced on its own: O(block) memory whatever the length of the stream, and
-threads share the blocks out. The heavy arithmetic is one fused compiled sweep per block (see `sweeps`);
+threads share the blocks out. The heavy arithmetic is one fused compiled sweep per block (see `kernels`);
 what is rare (near-ties) is looked at again, round by round, in the readable form.
-
-    >>> from normalfan.problem.mdp import MDP
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> losses = np.array([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]]).reshape(3, 1, 1, 2)
-    >>> price_stream(arms, losses).prices            # far but free, then near but priced
-    array([0. , 0. , 0.5])
 """
 
 from __future__ import annotations
@@ -18,8 +12,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,9 +21,9 @@ from normalfan.exact.certify import certify
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.crossing import ambiguity
 from normalfan.pricing.kernels import loss_variations, sweep_for
-from normalfan.pricing.motion import Details, PricedMotion
+from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import FloatArray, check_finite, read_only
-from normalfan.problem.losses import as_stream
+from normalfan.problem.losses import Losses, as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 
@@ -46,7 +39,7 @@ MOST_BLOCK_BYTES = 2**29
 
 def price_stream(
     mdp: MDP,
-    losses: Any,
+    losses: Losses,
     *,
     ties: TieRule = DEFAULT_TIES,
     progress: bool = False,
@@ -56,10 +49,50 @@ def price_stream(
 ) -> PricedMotion:
     """Price every round of a stream against the optimal face of the round before it.
 
-    `losses`: [T, H, S, A], a loss stream (`normalfan.problem.losses`), or an iterable of rounds [H, S, A].
-    `detail`: "full", or "prices" for prices, values, crossings and face dimensions only: then losses
-    at states that no policy reaches are not read at all.
-    `exact_when_ambiguous`: decide rounds that hang on a near-tie in rational arithmetic (slow).
+    The price of round t is the least regret, under its loss ℓ_t, of staying with plans that were optimal
+    under ℓ_{t−1}:  Γ_t = min_{u ∈ F(ℓ_{t−1})} ⟨u, ℓ_t⟩ − min_q ⟨q, ℓ_t⟩,  with Γ_0 = 0.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem whose losses move.
+    losses : array [T, H, S, A], LossStream or iterable of arrays [H, S, A]
+        What each action costs in each round, step and state. Rewards: pass `nf.rewards(array)`. Prices times
+        quantities: `nf.FactoredLosses`. Losses that are the same at every step: `nf.ArrayLosses(array,
+        axes="TSA")`. Files: `nf.io.open_losses`.
+    ties : TieRule
+        Which differences count as none.
+    progress : bool
+        Show a progress bar.
+    detail : {"full", "prices"}
+        "prices" computes prices, values, crossings and dimensions only, faster; losses at states that no
+        policy reaches are then not read at all.
+    exact_when_ambiguous : bool
+        Decide rounds that depend on a near-tie in rational arithmetic (slow).
+    threads : int
+        How many threads share the rounds out; the numbers are the same for any.
+
+    Returns
+    -------
+    PricedMotion
+        `prices`, `values`, `crossed`, … [T], `by_step` [T, H], `total`, `to_frame()`, `plot()`.
+
+    Raises
+    ------
+    InputError
+        If there is no round, if a loss has the wrong shape or is not finite, or if an option is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = np.reshape([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]], (3, 1, 1, 2))
+    >>> motion = nf.price_stream(arms, losses)
+    >>> motion.prices                                # far but free, then near but priced
+    array([0. , 0. , 0.5])
+    >>> motion.variation("l1")
+    array([0. , 8. , 9.5])
     """
     if detail not in ("full", "prices"):
         raise InputError(f'detail is {detail!r}, but must be "full" or "prices": choose one of them.')
@@ -74,8 +107,10 @@ def price_stream(
             parts.append(part)
             advance(len(part.prices))
     if not parts:
-        raise InputError("losses hold no round, but a stream needs at least one: check the source.")
-    return _join(parts)
+        raise InputError("losses have no round, but a stream needs at least one: check the source.")
+    joined = _each_array(lambda *arrays: read_only(np.concatenate(arrays)), *parts)
+    names = {"round_names": names_of_rounds(stream), "step_names": mdp.labels.steps}
+    return PricedMotion(**(joined | names))
 
 
 def block_rounds(mdp: MDP, *, is_view: bool) -> int:
@@ -116,12 +151,11 @@ class BlockPricer:
         if not all_finite:
             check_finite("losses", losses, offset=(first_round,))
         _check_overflow(swept.values, first_round)
-        details = self._details(losses, swept, moved) if self.full else None
-        motion = PricedMotion(swept.prices, swept.values, swept.crossed, swept.dimensions, details)
-        return _map_arrays(lambda rounds: rounds[shared:], motion)
+        motion = self._motion(losses, swept, moved) if self.full else _only_prices(swept)
+        return PricedMotion(**_each_array(lambda rounds: rounds[shared:], motion))
 
-    def _details(self, losses: FloatArray, swept: Swept, moved: FloatArray) -> Details:
-        """The full columns; where a near-tie is decided exactly, `swept.prices` is set to that."""
+    def _motion(self, losses: FloatArray, swept: Swept, moved: FloatArray) -> PricedMotion:
+        """All arrays; where a near-tie is decided exactly, `swept.prices` is set to that."""
         lowest, highest = swept.prices.copy(), swept.prices.copy()
         ambiguous = np.zeros(len(losses), dtype=bool)
         exactly = np.zeros(len(losses), dtype=bool)
@@ -136,7 +170,11 @@ class BlockPricer:
                 if self.exact_when_ambiguous:
                     swept.prices[t] = float(certify(self.mdp, previous, losses[t]).price)
                     exactly[t] = True
-        return Details(
+        return PricedMotion(
+            prices=swept.prices,
+            values=swept.values,
+            crossed=swept.crossed,
+            dimensions=swept.dimensions,
             by_step=swept.by_step,
             variations=moved,
             margins=swept.margins,
@@ -186,22 +224,13 @@ def _in_order(
             yield pending.popleft().result()
 
 
-def _join(parts: list[PricedMotion]) -> PricedMotion:
-    return _map_arrays(lambda *columns: read_only(np.concatenate(columns)), *parts)
+def _only_prices(swept: Swept) -> PricedMotion:
+    return PricedMotion(swept.prices, swept.values, swept.crossed, swept.dimensions)
 
 
-Record = TypeVar("Record", PricedMotion, Details)
-
-
-def _map_arrays(function: Callable[..., Any], *records: Record) -> Record:
-    """Apply `function` to each field's arrays, down into the details."""
-    mapped: dict[str, Any] = {}
-    for field in fields(records[0]):
-        columns = [getattr(record, field.name) for record in records]
-        if columns[0] is None:
-            mapped[field.name] = None
-        elif isinstance(columns[0], Details):
-            mapped[field.name] = _map_arrays(function, *columns)
-        else:
-            mapped[field.name] = function(*columns)
-    return type(records[0])(**mapped)
+def _each_array(function: Callable[..., Any], *parts: PricedMotion) -> dict[str, Any]:
+    """`function` of the parts' arrays, by the name of the field; fields that are None stay None."""
+    return {
+        name: None if first is None else function(*(vars(part)[name] for part in parts))
+        for name, first in vars(parts[0]).items()
+    }

@@ -90,7 +90,6 @@ def summarise(
     moved = motion.variation(norm)
     order = np.argsort(-motion.prices, kind="stable")[:dearest]
     dear = tuple(_look_again(mdp, stream, motion, moved, int(t), ties) for t in order if motion.prices[t] > 0)
-    lowest, highest = (motion.columns()[name] for name in ("price_lowest", "price_highest"))
     return Summary(
         rounds=len(kinds),
         free=int(np.count_nonzero(kinds == "free")),
@@ -104,8 +103,8 @@ def summarise(
         rank_correlation=_rank_correlation(motion.prices[1:], moved[1:]),
         shared=sum(one.variation_rank <= len(dear) for one in dear),
         ambiguous=int(np.count_nonzero(motion.ambiguous)),
-        total_lowest=math.fsum(lowest),
-        total_highest=math.fsum(highest),
+        total_lowest=math.fsum(motion.lowest_prices),
+        total_highest=math.fsum(motion.highest_prices),
     )
 
 

@@ -48,6 +48,10 @@ class LossStream(Protocol):
         ...
 
 
+Losses: TypeAlias = LossStream | npt.ArrayLike | Iterable[npt.ArrayLike]
+"""What may be passed as losses: a stream, an array [T, H, S, A], or rounds [H, S, A] one by one."""
+
+
 class ArrayLosses:
     """An array of losses, in memory or memory-mapped, of any real dtype.
 

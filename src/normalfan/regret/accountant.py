@@ -15,9 +15,14 @@ which is how the selection error is computed. On the actions that F keeps the br
 because W is the least of A + E W over them; so for a play on the face ε is a sum of non-negative terms
 too, and no clipping is needed. A play that leaves the face may have brackets of either sign. Its ε is
 reported as it comes, negative where the learner did better than any point of F, and the round is
-flagged: there is no decomposition to speak of.
+flagged: the decomposition does not apply to it.
 
 r, Γ and ε are computed apart, by three formulas. That r = Γ + ε is then a statement that can fail.
+
+Beside them stand the usual yardsticks of non-stationarity. *Variation*, ‖ℓ_t − ℓ_{t−1}‖: how far the loss
+moved. *Comparator path length*, ‖v_t − v_{t−1}‖₁: how far the optimum moved, where v is the
+lexicographically first vertex of the face, so that a face that did not move contributes nothing. *Causal
+path length*: see `causal_distance`.
 
     >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
     >>> accountant = Accountant(arms)
@@ -39,36 +44,28 @@ from normalfan.geometry.bellman import occupancy, optimal_backup, restricted_bac
 from normalfan.geometry.face import Face, canonical
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.tracking.selection import first_vertex
-from normalfan.problem.arrays import FloatArray, read_only
+from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
-from normalfan.regret.lengths import causal_distance, loss_distances, occupancy_distance
 
 ON_FACE_TOLERANCE = 1e-9
 """The mass off the face, as an expected number of steps, up to which a play counts as on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Motion:
-    """How far the problem moved since the round before, by the yardsticks of `lengths`."""
-
-    variations: FloatArray  # [3] l1, l2, linf
-    path_length: float
-    causal_path_length: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """The accounts of one round; in the first there is no previous face, loss or comparator."""
+    """The accounts of one round. In the first all that compares with a previous round is 0."""
 
     visits: FloatArray  # [H, S, A] the play's occupancy
     regret: float
-    paid: float  # ⟨q, ℓ⟩
+    loss_paid: float  # ⟨q, ℓ⟩
     value: float  # J*
-    price: float  # 0 in the first round
-    selection: float  # 0 in the first round
-    off_face_mass: float  # expected number of steps off the previous face, 0 in the first round
+    price: float
+    selection: float
+    off_face_mass: float  # expected number of steps off the previous face
     dimension: int  # of this round's optimal face
-    motion: Motion  # since the round before, all 0 in the first
+    variations: FloatArray  # [3] l1, l2, linf
+    path_length: float
+    causal_path_length: float
 
     @property
     def on_face(self) -> bool:
@@ -84,40 +81,38 @@ class _Past:
 
 
 class Accountant:
-    """Keeps the books of a run, round after round."""
+    """Keeps the accounts of a run, round after round."""
 
     def __init__(self, mdp: MDP, *, ties: TieRule = DEFAULT_TIES) -> None:
         self.mdp = mdp
         self.ties = ties
         self._past: _Past | None = None
 
-    @property
-    def face(self) -> Face | None:
-        """The optimal face of the last loss."""
-        return None if self._past is None else self._past.face
-
     def account(self, loss: FloatArray, policy: FloatArray) -> Entry:
         """The entry of a round in which `policy` was played against `loss`, both [H, S, A]."""
-        mdp, past = self.mdp, self._past
+        mdp = self.mdp
         visits = occupancy(mdp, policy)
         backup = optimal_backup(mdp, loss)
         tied = backup.tied(mdp, self.ties)
         advantages = np.where(tied, 0.0, backup.advantages)
         face = Face(mdp, canonical(mdp, tied))
         comparator = first_vertex(face)
-        present = _Past(np.array(loss), face, comparator, occupancy(mdp, comparator))
-        price, selection = (0.0, 0.0) if past is None else split_regret(past.face, advantages, visits)
-        self._past = present
+        now = _Past(np.array(loss), face, comparator, occupancy(mdp, comparator))
+        past = self._past or now
+        price, selection = (0.0, 0.0) if past is now else split_regret(past.face, advantages, visits)
+        self._past = now
         return Entry(
             visits=visits,
             regret=float((visits * advantages).sum()),
-            paid=float((visits * loss).sum()),
+            loss_paid=float((visits * loss).sum()),
             value=backup.value(mdp),
             price=price,
             selection=selection,
-            off_face_mass=0.0 if past is None else float(visits[~past.face.mask].sum()),
+            off_face_mass=0.0 if past is now else float(visits[~past.face.mask].sum()),
             dimension=face.dimension,
-            motion=_motion(present, past),
+            variations=loss_distances(now.loss, past.loss),
+            path_length=occupancy_distance(now.comparator_visits, past.comparator_visits),
+            causal_path_length=causal_distance(mdp, now.comparator, past.comparator),
         )
 
 
@@ -132,11 +127,41 @@ def split_regret(face: Face, advantages: FloatArray, visits: FloatArray) -> tupl
     return float(mdp.initial @ values[0]), selection
 
 
-def _motion(present: _Past, past: _Past | None) -> Motion:
-    if past is None:
-        return Motion(read_only(np.zeros(3)), 0.0, 0.0)
-    return Motion(
-        variations=read_only(loss_distances(present.loss, past.loss)),
-        path_length=occupancy_distance(present.comparator_visits, past.comparator_visits),
-        causal_path_length=causal_distance(present.face.mdp, present.comparator, past.comparator),
-    )
+def loss_distances(loss: FloatArray, previous: FloatArray) -> FloatArray:
+    """‖loss − previous‖ in the norms l1, l2, linf: [3]."""
+    moved = np.abs(loss - previous)
+    # Not np.linalg.norm: waking the threads of BLAS for one dot product costs more than the round.
+    return np.array([moved.sum(), np.sqrt((moved * moved).sum()), moved.max()])
+
+
+def occupancy_distance(visits: FloatArray, others: FloatArray) -> float:
+    """The L1 distance of two occupancies [H, S, A]."""
+    return float(np.abs(visits - others).sum())
+
+
+def causal_distance(mdp: MDP, policy: FloatArray, other: FloatArray) -> float:
+    """How much of the horizon a change of policy [H, S, A] redirects, as a number of steps on average.
+
+    Start both policies together and let them go side by side until they first take different actions, at
+    step h say (steps from 0): everything from there on, H − h steps, may differ. The distance is
+
+        Σ_h Pr(first disagreement at step h) · (H − h),
+
+    which on a deterministic tree is the H − h + 1 of the paper, whose layers count from 1. Where policies
+    are random their actions are coupled so as to agree as often as possible, which is with probability
+    Σ_a min(π(a), π'(a)). Policies that agree wherever they go have distance 0.
+
+        >>> tree = MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=3)
+        >>> stay = np.tile(np.array([1.0, 0.0]), (3, 2, 1))
+        >>> leave_late = stay.copy(); leave_late[2] = [0.0, 1.0]
+        >>> causal_distance(tree, stay, leave_late)
+        1.0
+    """
+    together = mdp.initial
+    steps = 0.0
+    for h in range(mdp.horizon):
+        common = np.minimum(policy[h], other[h])
+        parting = np.maximum(1.0 - common.sum(axis=1), 0.0)  # exactly 0 where certain policies agree
+        steps += float(together @ parting) * (mdp.horizon - h)
+        together = mdp.transitions.push(h, together[:, None] * common)
+    return steps

@@ -12,53 +12,74 @@ how far it is off in each round. Sums over rounds are taken without rounding unt
 
 A round in which the learner was off the face has no such split. It is flagged in `on_face`, its
 `selection` is still r − Γ, and may be negative: nothing is clipped. `exact` says whether the theorem
-speaks of the whole run.
-
-    >>> from normalfan.problem.mdp import MDP
-    >>> from normalfan.regret.run import run
-    >>> from normalfan.learners.tracking.tracker import FaceTracker
-    >>> arms = MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)
-    >>> losses = np.array([[0.0, 0.0, 3.0], [2.0, 1.0, 0.0]]).reshape(2, 1, 1, 3)
-    >>> split = decompose(run(arms, FaceTracker(arms), losses))
-    >>> split.first_regret, split.price, split.selection      # the best of the tie pays 1, the first 2
-    (1.0, array([0., 1.]), array([0., 1.]))
-    >>> split.total_regret, split.exact
-    (3.0, True)
+applies to the whole run.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from normalfan.plots import new_figure, round_axis
 from normalfan.pricing.motion import NORMS
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
+from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.regret.run import RunLog
+from normalfan.text import counted, html_table, number
 
 if TYPE_CHECKING:
     import polars
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Decomposition:
-    """Regret = price + selection in every round after the first, where `on_face` is true."""
+    """Regret = price + selection in every round after the first, where `on_face` is true.
 
-    first_regret: float  # r of round 0, which has no previous face
-    regret: FloatArray  # [T]  regret[0] is first_regret
-    price: FloatArray  # [T]  price[0] is 0
-    selection: FloatArray  # [T]  selection[0] is 0; negative only where on_face is false
-    on_face: BoolArray  # [T]  on_face[0] is true: nothing came before
-    dimension: IntArray  # [T]  of the optimal face of each round
-    variations: FloatArray  # [T, 3]  ‖ℓ_t − ℓ_{t−1}‖ in the norms l1, l2, linf
-    path_length: FloatArray  # [T]
-    causal_path_length: FloatArray  # [T]
+    Attributes
+    ----------
+    log : RunLog
+        The run whose regret is split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> losses = np.reshape([[0.0, 0.0, 3.0], [2.0, 1.0, 0.0]], (2, 1, 1, 3))
+    >>> split = nf.decompose(nf.run(arms, nf.learners.FaceTracker(arms), losses))
+    >>> split
+    Decomposition: 2 rounds, regret 3 = first round 1 + price 1 + selection 1
+    >>> split.price, split.selection                     # the best of the tie pays 1, the first 2
+    (array([0., 1.]), array([0., 1.]))
+    """
+
+    log: RunLog
+
+    @property
+    def regret(self) -> FloatArray:
+        """[T]: r_t, regret against the best of each round."""
+        return self.log.regrets
+
+    @property
+    def price(self) -> FloatArray:
+        """[T]: Γ_t, the least regret of staying on the previous face; 0 in round 0."""
+        return self.log.prices
+
+    @property
+    def selection(self) -> FloatArray:
+        """[T]: ε_t, what the choice on the face lost; negative only where `on_face` is false."""
+        return self.log.selections
+
+    @property
+    def on_face(self) -> BoolArray:
+        """[T]: whether the play was on the previous face; true in round 0."""
+        return self.log.on_face
 
     @property
     def exact(self) -> bool:
-        """Whether every play lay on the previous face, so that the theorem applies throughout."""
+        """Whether every play was on the previous face, so that the theorem applies to the whole run."""
         return bool(self.on_face.all())
 
     @property
@@ -69,49 +90,98 @@ class Decomposition:
         return rest
 
     @property
+    def first_regret(self) -> float:
+        """The regret of round 0, which has no previous face."""
+        return float(self.regret[0])
+
+    @property
     def total_regret(self) -> float:
-        return math.fsum(self.regret)
+        """The dynamic regret of the run."""
+        return self.log.total_regret
 
     @property
     def total_price(self) -> float:
+        """The sum of the prices."""
         return math.fsum(self.price)
 
     @property
     def total_selection(self) -> float:
+        """The sum of the selection errors."""
         return math.fsum(self.selection)
 
     def cumulative(self) -> dict[str, FloatArray]:
-        """Regret, price, selection, variations and path lengths, summed up to each round, [T] each."""
-        return {name: np.cumsum(column) for name, column in self._motion_columns().items()}
+        """Regret, price, selection, variations and path lengths, summed up to each round: arrays [T]."""
+        return {name: np.cumsum(column) for name, column in self._amounts().items()}
 
     def to_frame(self) -> polars.DataFrame:
-        """One row per round."""
+        """One row for each round, called by its name if the rounds have names."""
         import polars
 
-        flags = {"on_face": self.on_face, "dimension": self.dimension}
-        return polars.DataFrame({"round": np.arange(len(self.regret))} | self._motion_columns() | flags)
+        rounds = {"round": self.log.round_names or range(self.log.n_rounds)}
+        flags = {"on_face": self.on_face, "dimension": self.log.dimensions}
+        return polars.DataFrame(rounds | self._amounts() | flags)
 
-    def _motion_columns(self) -> dict[str, FloatArray]:
+    def plot(self) -> Any:
+        """Draw regret, price and selection error, summed up to each round; returns a matplotlib figure."""
+        figure, axes = new_figure("Cumulative regret = price + selection error", x="round")
+        at = round_axis(axes, self.log.round_names, self.log.n_rounds)
+        sums = self.cumulative()
+        for name, style in (("regret", "-"), ("price", "--"), ("selection", ":")):
+            axes.plot(at, sums[name], style, label=name)
+        axes.legend(frameon=False)
+        return figure
+
+    def __repr__(self) -> str:
+        parts = " + ".join(f"{name} {number(part)}" for name, part in self._parts().items())
+        off = np.count_nonzero(~self.on_face)
+        return (
+            f"Decomposition: {counted(self.log.n_rounds, 'round')}, "
+            f"regret {number(self.total_regret)} = {parts}" + (f"; {off:,} off the face" if off else "")
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [("regret", number(self.total_regret)), *((k, number(v)) for k, v in self._parts().items())]
+        return html_table(f"Regret of {counted(self.log.n_rounds, 'round')}", ("part", "total"), rows)
+
+    def _parts(self) -> dict[str, float]:
+        return {
+            "first round": self.first_regret,
+            "price": self.total_price,
+            "selection": self.total_selection,
+        }
+
+    def _amounts(self) -> dict[str, FloatArray]:
         return {
             "regret": self.regret,
             "price": self.price,
             "selection": self.selection,
-            **{f"variation_{norm}": self.variations[:, i] for i, norm in enumerate(NORMS)},
-            "path_length": self.path_length,
-            "causal_path_length": self.causal_path_length,
+            **{f"variation_{norm}": self.log.variation(norm) for norm in NORMS},
+            "path_length": self.log.path_lengths,
+            "causal_path_length": self.log.causal_path_lengths,
         }
 
 
 def decompose(log: RunLog) -> Decomposition:
-    """Split the regret of a run into price and selection error."""
-    return Decomposition(
-        first_regret=float(log.regret[0]),
-        regret=log.regret,
-        price=log.price,
-        selection=log.selection,
-        on_face=log.on_face,
-        dimension=log.dimension,
-        variations=log.variations,
-        path_length=log.path_length,
-        causal_path_length=log.causal_path_length,
-    )
+    """Split the regret of a run into price and selection error: r_t = Γ_t + ε_t after round 0.
+
+    Parameters
+    ----------
+    log : RunLog
+        What `run` returned.
+
+    Returns
+    -------
+    Decomposition
+        With `regret`, `price`, `selection` and `on_face`, each [T].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = np.reshape([[0.0, 1.0], [1.0, 0.0]], (2, 1, 1, 2))
+    >>> split = nf.decompose(nf.run(arms, nf.learners.FaceTracker(arms), losses))
+    >>> split.total_regret, split.first_regret, split.total_price, split.total_selection
+    (1.5, 0.5, 1.0, 0.0)
+    """
+    return Decomposition(log)

@@ -11,13 +11,6 @@ The loop is the whole protocol: the learner acts, the round is accounted for, th
 The loop owns the counter, so a schedule cannot fall out of step. Losses may be an array, any stream of
 `normalfan.problem.losses`, or any iterable; from an iterable one round is taken at a time and not before the
 round before it is over, so an adversary may be a generator that looks at the learner.
-
-    >>> from normalfan.learners.tracking.tracker import FaceTracker
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]).reshape(3, 1, 1, 2)
-    >>> log = run(arms, FaceTracker(arms), losses)
-    >>> log.regret, log.price                   # uniform at first, then right, then caught out
-    (array([0.5, 0. , 1. ]), array([0., 0., 1.]))
 """
 
 from __future__ import annotations
@@ -32,65 +25,166 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.protocol import Clairvoyant, Learner
-from normalfan.pricing.motion import NORMS
+from normalfan.pricing.motion import in_norm
 from normalfan.pricing.stream import block_rounds
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_finite, read_only
-from normalfan.problem.losses import LossStream, as_stream
+from normalfan.problem.losses import Losses, LossStream, as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 from normalfan.regret.accountant import Accountant, Entry
+from normalfan.text import counted, html_table, number
 
 Keep: TypeAlias = Literal["nothing", "policies", "occupancies"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunLog:
-    """Every round of a run. Round 0 has no past: its price, selection and motion are 0."""
+    """Every round of a run: what `run` returns. In round 0 all that compares with a past round is 0.
 
-    regret: FloatArray  # [T]  r_t = ⟨q_t, A_t⟩
-    loss_paid: FloatArray  # [T]  ⟨q_t, ℓ_t⟩
-    value: FloatArray  # [T]  J*_t, the best expected loss
-    price: FloatArray  # [T]  Γ_t, of the crossing from the face of the round before
-    selection: FloatArray  # [T]  ε_t, see `normalfan.regret.accountant`; negative off the face only
-    on_face: BoolArray  # [T]  the play lay on the previous face; true in round 0
-    off_face_mass: FloatArray  # [T]  expected number of steps that it did not
-    dimension: IntArray  # [T]  of the optimal face of this round
-    variations: FloatArray  # [T, 3]  ‖ℓ_t − ℓ_{t−1}‖ in the norms l1, l2, linf
-    path_length: FloatArray  # [T]  L1 distance of consecutive comparators
-    causal_path_length: FloatArray  # [T]  steps after their first disagreement
-    clairvoyant: bool  # the learner was shown each loss before it acted
+    Attributes
+    ----------
+    regrets : array [T]
+        r_t = ⟨q_t, A_t⟩, of the play q_t under the optimal advantages A_t of the loss.
+    losses_paid : array [T]
+        ⟨q_t, ℓ_t⟩, the expected loss of the play.
+    values : array [T]
+        J*_t, the best expected loss.
+    prices : array [T]
+        Γ_t, the least regret of staying on the optimal face of the round before.
+    selections : array [T]
+        ε_t, the selection error; negative only where the play left that face.
+    on_face : bool array [T]
+        The play was on that face.
+    off_face_masses : array [T]
+        Expected number of steps at which it was not.
+    dimensions : int array [T]
+        Of the optimal face of the round.
+    variations : array [T, 3]
+        ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞; see `variation`.
+    path_lengths : array [T]
+        L1 distance of the occupancies of consecutive comparators, the first vertices of the optimal faces.
+    causal_path_lengths : array [T]
+        Expected number of steps after the first disagreement of these comparators.
+    clairvoyant : bool
+        The learner was shown each loss before it acted.
+    kept : {"nothing", "policies", "occupancies"}
+        What `plays` holds.
+    plays : array [T, H, S, A] or None
+        The plays as policies or occupancies; None if nothing was kept.
+    round_names : tuple of str or None
+        What the rounds are called; None if they are numbered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = np.reshape([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (3, 1, 1, 2))
+    >>> nf.run(arms, nf.learners.FaceTracker(arms), losses)
+    RunLog: 3 rounds, regret 1.5, loss 1.5, 0 off the face
+    """
+
+    regrets: FloatArray  # [T]
+    losses_paid: FloatArray  # [T]
+    values: FloatArray  # [T]
+    prices: FloatArray  # [T]
+    selections: FloatArray  # [T]
+    on_face: BoolArray  # [T]
+    off_face_masses: FloatArray  # [T]
+    dimensions: IntArray  # [T]
+    variations: FloatArray  # [T, 3]
+    path_lengths: FloatArray  # [T]
+    causal_path_lengths: FloatArray  # [T]
+    clairvoyant: bool
     kept: Keep
-    plays: FloatArray | None  # [T, H, S, A]  policies or occupancies as `kept` says, None for nothing
+    plays: FloatArray | None  # [T, H, S, A]
+    round_names: tuple[str, ...] | None = None  # [T]
 
     @property
     def n_rounds(self) -> int:
-        return len(self.regret)
+        """How many rounds were played."""
+        return len(self.regrets)
 
     @property
     def total_regret(self) -> float:
-        """The dynamic regret, summed without rounding until the end."""
-        return math.fsum(self.regret)
+        """The dynamic regret: the sum of all regrets, rounded once at the end."""
+        return math.fsum(self.regrets)
 
-    def variation(self, norm: str = "l1") -> FloatArray:
-        """[T]: how far the loss moved since the round before, in "l1", "l2" or "linf"."""
-        if norm not in NORMS:
-            raise InputError(f'norm is {norm!r}, but must be one of "l1", "l2", "linf": choose one.')
-        return self.variations[:, NORMS.index(norm)]
+    def variation(self, norm: str | float = "l1") -> FloatArray:
+        """How far the loss moved since the round before.
+
+        Parameters
+        ----------
+        norm : str or float
+            "l1", "l2" or "linf"; 1, 2 and inf mean the same.
+
+        Returns
+        -------
+        array [T]
+            ‖ℓ_t − ℓ_{t−1}‖; 0 in round 0.
+        """
+        return in_norm(self.variations, norm)
+
+    def __repr__(self) -> str:
+        rounds, regret, paid, off = self._in_short()
+        return f"RunLog: {rounds}, regret {regret}, loss {paid}, {off} off the face"
+
+    def _repr_html_(self) -> str:
+        head = ("run", "regret", "loss", "rounds off the face")
+        return html_table("A learner's run", head, [self._in_short()])
+
+    def _in_short(self) -> tuple[str, str, str, str]:
+        paid, off = math.fsum(self.losses_paid), np.count_nonzero(~self.on_face)
+        return counted(self.n_rounds, "round"), number(self.total_regret), number(paid), f"{off:,}"
 
 
 def run(
     mdp: MDP,
     learner: Learner,
-    losses: Any,
+    losses: Losses,
     *,
     ties: TieRule = DEFAULT_TIES,
     keep: Keep = "nothing",
     progress: bool = False,
 ) -> RunLog:
-    """Play `learner` against `losses` and account for every round.
+    """Play a learner against a stream of losses and account for every round.
 
-    `ties` decides what the accounts call optimal; give the learner the same rule if it has one.
-    `keep`: whether the log holds the plays, as policies or as occupancies: T·H·S·A numbers.
+    Parameters
+    ----------
+    mdp : MDP
+        The problem that the learner was built for.
+    learner : Learner
+        Anything with `act(round)` and `observe(round, loss)`: see `normalfan.learners`.
+    losses : array [T, H, S, A], LossStream or iterable of arrays [H, S, A]
+        From an iterable a round is taken only when the round before is over, so that an adversary may be a
+        generator that looks at the learner.
+    ties : TieRule
+        What the accounts call optimal; give the learner the same rule if it has one.
+    keep : {"nothing", "policies", "occupancies"}
+        Whether the log keeps the plays, T·H·S·A numbers, and in which form.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    RunLog
+        Regret, price, selection error and yardsticks of every round; see `decompose`.
+
+    Raises
+    ------
+    InputError
+        If the learner belongs to another problem or plays what is not a policy, or if a loss has the wrong
+        shape or is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = np.reshape([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (3, 1, 1, 2))
+    >>> log = nf.run(arms, nf.learners.FaceTracker(arms), losses)
+    >>> log.regrets, log.prices                 # uniform at first, then right, then wrong
+    (array([0.5, 0. , 1. ]), array([0., 0., 1.]))
     """
     if keep not in ("nothing", "policies", "occupancies"):
         raise InputError(
@@ -116,8 +210,15 @@ def run(
             learner.observe(t, loss)
             advance(1)
     if not entries:
-        raise InputError("losses hold no round, but a run needs at least one: check the source.")
-    return _log(entries, clairvoyant=seer is not None, keep=keep, plays=plays)
+        raise InputError("losses have no round, but a run needs at least one: check the source.")
+    kept = read_only(np.stack(plays)) if plays else None
+    return RunLog(
+        **_columns(entries),
+        clairvoyant=seer is not None,
+        kept=keep,
+        plays=kept,
+        round_names=names_of_rounds(stream),
+    )
 
 
 def _rounds(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
@@ -152,26 +253,22 @@ def _play(
     return entry, policy
 
 
-def _log(entries: list[Entry], *, clairvoyant: bool, keep: Keep, plays: list[FloatArray]) -> RunLog:
-    def column(name: str) -> Any:
-        return read_only(np.array([getattr(entry, name) for entry in entries]))
-
-    def motion(name: str) -> FloatArray:
-        return read_only(np.array([getattr(entry.motion, name) for entry in entries]))
-
-    return RunLog(
-        regret=column("regret"),
-        loss_paid=column("paid"),
-        value=column("value"),
-        price=column("price"),
-        selection=column("selection"),
-        on_face=column("on_face"),
-        off_face_mass=column("off_face_mass"),
-        dimension=column("dimension"),
-        variations=motion("variations"),
-        path_length=motion("path_length"),
-        causal_path_length=motion("causal_path_length"),
-        clairvoyant=clairvoyant,
-        kept=keep,
-        plays=read_only(np.stack(plays)) if plays else None,
-    )
+def _columns(entries: list[Entry]) -> dict[str, Any]:
+    """The arrays of a `RunLog` by name."""
+    fields = {
+        "regrets": "regret",
+        "losses_paid": "loss_paid",
+        "values": "value",
+        "prices": "price",
+        "selections": "selection",
+        "on_face": "on_face",
+        "off_face_masses": "off_face_mass",
+        "dimensions": "dimension",
+        "variations": "variations",
+        "path_lengths": "path_length",
+        "causal_path_lengths": "causal_path_length",
+    }
+    return {
+        column: read_only(np.array([getattr(entry, field) for entry in entries]))
+        for column, field in fields.items()
+    }

@@ -56,8 +56,8 @@ def time_charts(
     charts["ambiguous"] = {
         "at": unsure.tolist(),
         "y": rounded(motion.prices[unsure]),
-        "low": rounded(columns["price_lowest"][unsure]),
-        "high": rounded(columns["price_highest"][unsure]),
+        "low": rounded(motion.lowest_prices[unsure]),
+        "high": rounded(motion.highest_prices[unsure]),
     }
     charts["rounds"] = len(motion.prices)
     charts["dates"] = are_dates(names)

@@ -43,7 +43,7 @@ from normalfan.pricing.motion import NORMS
 from normalfan.problem.arrays import BoolArray, FloatArray, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
-from normalfan.regret.lengths import loss_distances
+from normalfan.regret.accountant import loss_distances
 from normalfan.regret.run import RunLog
 from normalfan_paper.bounds.selection import DUAL_PAIRS, forgiven
 
@@ -110,8 +110,8 @@ def gate_bound(
             selection[t] += weight * spreads[t]
     return GateBound(
         left=log.total_regret,
-        first_regret=float(log.regret[0]),
-        price=math.fsum(log.price),
+        first_regret=float(log.regrets[0]),
+        price=math.fsum(log.prices),
         objective_range=max(objective_range(mdp, loss) for loss in rounds),
         resolved=read_only(resolved),
         selection=read_only(selection),

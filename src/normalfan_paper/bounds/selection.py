@@ -41,8 +41,7 @@ from normalfan.pricing.motion import NORMS
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
-from normalfan.regret.accountant import split_regret
-from normalfan.regret.lengths import loss_distances
+from normalfan.regret.accountant import loss_distances, split_regret
 from normalfan_paper.bounds.spread import Spread
 
 ROUNDING = 1e-11

@@ -73,9 +73,9 @@ def _explicit(
     for selector in selectors:
         if selector in known:
             log = run(mdp, FaceTracker(mdp, known[selector]), losses)
-            regret = log.regret.copy()
+            regret = log.regrets.copy()
             regret[0] = 0.0  # before any face: not part of the split
-            yield selector, log.price, regret, log.selection
+            yield selector, log.prices, regret, log.selections
 
 
 def _by_free_layers(

@@ -19,8 +19,7 @@ from normalfan.learners.tracking.sticky import StickyEntropy
 from normalfan.learners.tracking.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
-from normalfan.regret.accountant import Accountant
-from normalfan.regret.lengths import loss_distances, occupancy_distance
+from normalfan.regret.accountant import Accountant, loss_distances, occupancy_distance
 from normalfan.regret.run import run
 from normalfan_paper.bounds.gate import gate_bound, suppression
 from normalfan_paper.bounds.selection import detector_bound
@@ -261,8 +260,8 @@ def sticky_on_a_free_round(weight: float = 0.5) -> Numbers:
     log = run(mdp, FaceTracker(mdp, selector), losses)
     return {
         "resolved": float(detect(mdp, losses[2], losses[2]).guaranteed),
-        "price": float(log.price[2]),
-        "selection": float(log.selection[2]),
+        "price": float(log.prices[2]),
+        "selection": float(log.selections[2]),
     }
 
 
@@ -312,4 +311,4 @@ def free_path(rounds: int = 64) -> Numbers:
     turn = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (0.0, 0.0)]
     mdp, losses = arms(*(turn[t % 4] for t in range(rounds)))
     log = run(mdp, FaceTracker(mdp), losses)
-    return {"price": float(log.price.sum()), "path_length": float(log.path_length.sum())}
+    return {"price": float(log.prices.sum()), "path_length": float(log.path_lengths.sum())}

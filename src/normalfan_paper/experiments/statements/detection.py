@@ -88,7 +88,7 @@ def gate(instances: int) -> Iterator[Finding]:
                 yield assuming("prop-gate/same-face", "same as a vertex", float(same), same, number)
             included.append(inside)
             if optimal_face(case.mdp, losses[t - 1]).meets(of_loss):
-                error = float(log.selection[t])
+                error = float(log.selections[t])
                 yield assuming(
                     "prop-gate/free-round", "selection, λ = 0", error, error <= MARGIN_TOLERANCE, number
                 )

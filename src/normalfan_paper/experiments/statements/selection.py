@@ -71,7 +71,7 @@ def degenerate(_: int) -> Iterator[Finding]:
     """Equal prices, different regret of a fixed selector; and what the two sequences share."""
     logs = [run(mdp, FaceTracker(mdp), losses) for mdp, losses in degenerate_selection(GAMMA)]
     prices, regrets = ([float(column[1]) for column in columns] for columns in (
-        [log.price for log in logs], [log.regret for log in logs]))  # fmt: skip
+        [log.prices for log in logs], [log.regrets for log in logs]))  # fmt: skip
     separated = prices[0] == prices[1] and regrets[0] != regrets[1]
     yield written("prop-degsel", "difference of regrets", abs(regrets[0] - regrets[1]), separated)
     for i, (price, regret) in enumerate(zip(prices, regrets, strict=True)):

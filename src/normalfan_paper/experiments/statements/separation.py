@@ -11,7 +11,7 @@ from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
 from normalfan.learners.tracking.selection import first_vertex
 from normalfan.pricing.stream import price_stream
-from normalfan.regret.lengths import occupancy_distance
+from normalfan.regret.accountant import occupancy_distance
 from normalfan_paper.environments.constructions import (
     large_variation,
     layered_tree,

@@ -1,0 +1,96 @@
+"""The result of a priced stream: names, frames, refusals, figures."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+import normalfan as nf
+
+STEPS = ("morning", "evening")
+DAYS = ("2021-02-14", "2021-02-15", "2021-02-16")
+SHOP = nf.MDP(np.array([[0, 0]]), 0, horizon=2, labels=nf.Labels(steps=STEPS))
+ROUNDS = np.array([[[0, 1], [0, 1]], [[2, 0], [0, 1]], [[0, 1], [3, 0]]], dtype=float).reshape(3, 2, 1, 2)
+MOTION = nf.price_stream(SHOP, nf.ArrayLosses(ROUNDS, round_names=DAYS))
+
+FULL = [
+    "by_step",
+    "variations",
+    "margins",
+    "margin_exact",
+    "advantage_gaps",
+    "ambiguous",
+    "lowest_prices",
+    "highest_prices",
+    "decided_exactly",
+]
+
+
+def test_frames_carry_the_names_of_rounds_and_steps() -> None:
+    frame = MOTION.to_frame()
+    assert frame["round"].to_list() == list(DAYS)
+    assert frame["price"].to_list() == [0.0, 2.0, 4.0]
+    by_step = MOTION.to_frame(long=True)
+    assert by_step.rows() == [
+        (day, step, part)
+        for day, parts in zip(DAYS, ((0.0, 0.0), (2.0, 0.0), (1.0, 3.0)), strict=True)
+        for step, part in zip(STEPS, parts, strict=True)
+    ]
+    assert by_step.columns == ["round", "step", "price"]
+
+
+def test_frames_number_what_has_no_name() -> None:
+    motion = nf.price_stream(nf.MDP(np.array([[0, 0]]), 0, horizon=2), ROUNDS)
+    assert motion.to_frame()["round"].to_list() == [0, 1, 2]
+    assert motion.to_frame(long=True).rows()[3:] == [(1, 1, 0.0), (2, 0, 1.0), (2, 1, 3.0)]
+    assert motion.round_names is motion.step_names is None
+    assert (motion.round_name(2), MOTION.round_name(2)) == ("2", "2021-02-16")
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_prices_alone_refuse_the_rest(name: str) -> None:
+    motion = nf.price_stream(SHOP, ROUNDS, detail="prices")
+    for one in (motion, pickle.loads(pickle.dumps(motion))):  # noqa: S301
+        np.testing.assert_array_equal(one.prices, MOTION.prices)
+        with pytest.raises(nf.InputError, match=r'detail="prices", but .* again with detail="full"'):
+            getattr(one, name)
+    assert list(motion.columns()) == ["price", "value", "crossed", "dimension"]
+
+
+def test_results_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        MOTION.margins = MOTION.prices  # type: ignore[misc]
+    for name in (*FULL, "prices", "values", "crossed", "dimensions"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(MOTION, name)[0] = 0
+
+
+def test_the_costliest_rounds_come_first_and_free_ones_not_at_all() -> None:
+    assert MOTION.costliest(1).tolist() == [2]
+    assert MOTION.costliest(9).tolist() == [2, 1]
+    assert repr(MOTION) == (
+        "PricedMotion: 3 rounds, 2 crossed, 2 with a price, total 6; "
+        "costliest: 2021-02-16 (4), 2021-02-15 (2)"
+    )
+    assert "<td>2021-02-16</td><td>4</td>" in MOTION._repr_html_()
+
+
+def test_figures_have_dates_where_names_are_dates() -> None:
+    prices, moved = MOTION.plot().axes
+    assert [path.vertices[1, 1] for path in prices.collections[0].get_paths()] == MOTION.prices.tolist()
+    assert [path.vertices[1, 1] for path in moved.collections[0].get_paths()] == MOTION.variation().tolist()
+    assert moved.get_xlim()[0] > 1e4  # days since 1970
+    numbered = nf.price_stream(SHOP, nf.ArrayLosses(ROUNDS, round_names=("a", "b", "c"))).plot(norm=2)
+    assert numbered.axes[1].get_xlim()[1] < 4
+    assert numbered.axes[1].get_ylabel() == "variation (l2)"
+
+
+def test_the_figure_of_a_crossing_shows_its_steps() -> None:
+    crossing = nf.price(nf.optimal_face(SHOP, ROUNDS[1]), ROUNDS[2])
+    (axes,) = crossing.plot().axes
+    assert [bar.get_height() for bar in axes.patches] == crossing.by_step.tolist() == [1.0, 3.0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(STEPS)
+    assert repr(crossing) == "Crossing: price 4 on a value of 0; most at step evening (3)"
