@@ -8,7 +8,7 @@ Everything above this module sees the dynamics through
 which are adjoint, ⟨q, expect v⟩ = ⟨push q, v⟩. Since probabilities are non-negative the same two
 maps answer questions of support: a sum of non-negative terms is positive exactly when one of them is.
 Dense, sparse and deterministic kernels differ in these maps and nowhere else. What is not linear
-(least probable paths, compiled sweeps, exact rationals) reads the common `csr` form.
+(least probable paths, compiled kernels, exact rationals) reads the common `csr` form.
 
     >>> walk = Deterministic(np.array([[[0, 1], [1, 1]]]))      # one kernel, two states, two actions
     >>> walk.expect(0, np.array([5.0, 7.0]))
