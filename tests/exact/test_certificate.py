@@ -264,6 +264,16 @@ def test_fractions_longer_than_python_prints_survive() -> None:
     assert repr(dataclasses.replace(by_hand(), price=long)).startswith("Certificate(price≈-")
 
 
+def test_how_a_certificate_is_shown() -> None:
+    cert = by_hand()
+    assert repr(cert.problem) == "ExactProblem(horizon=1, n_states=2, n_actions=3, max_denominator=None)"
+    assert len(repr(cert)) < 120
+    assert (
+        f"<td>0.333333333333</td><td>1</td><td>2</td><td>3</td><td>{cert.input_hash[:12]}…"
+        in cert._repr_html_()
+    )
+
+
 def test_the_smallest_float_is_read_exactly() -> None:
     choice = MDP(np.array([[0, 0]]), initial=0, horizon=1)
     cert = certify(choice, [[[0.0, 5e-324]]], [[[5e-324, 0.0]]])

@@ -263,3 +263,12 @@ def test_bad_losses_are_named():
     mdp, loss = MDP(np.array([[0, 0]]), 0, horizon=1), np.zeros((1, 1, 2))
     with pytest.raises(InputError, match="model has shape"):
         value_error(mdp, loss, np.zeros((1, 2)))
+
+
+def test_how_margins_and_detections_are_shown():
+    mdp, loss = MDP(np.array([[0, 0, 0]]), 0, horizon=1), np.array([[[1.0, 1.0, 1.5]]])
+    assert "<td>0.5</td><td>exact</td><td>0.5</td><td>0, 0, 2</td>" in cone_margin(mdp, loss)._repr_html_()
+    assert "<td>nowhere</td>" in cone_margin(mdp, 0 * loss)._repr_html_()
+    found = detect(mdp, loss, loss)
+    assert "<td>0.5 (exact)</td><td>True</td><td>True</td>" in found._repr_html_()
+    assert len(repr(found)) < 150
