@@ -72,6 +72,12 @@ class ConeMargin:
         The smallest advantage that is not a tie, over the states of the face.
     where : tuple of int (h, s, a), or None
         The departure from the face that attains `value`; None if there is none.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.cone_margin(nf.MDP([[0, 0]], initial=0, horizon=1), [[[1.0, 1.0]]])      # every plan is optimal
+    ConeMargin(value=inf, kind='exact', advantage_gap=inf, where=None)
     """
 
     value: float
@@ -97,6 +103,13 @@ class Detection:
         The margin Δ of the loss.
     resolved : bool
         Whether 2ε < Δ.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> found = nf.detect(nf.MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 1.0]]], [[[0.0, 0.75]]])
+    >>> found.error, found.margin.value, found.resolved
+    (0.25, 1.0, True)
     """
 
     error: float

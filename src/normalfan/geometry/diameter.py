@@ -51,6 +51,12 @@ class Diameter:
         The distance.
     kind : {"exact", "upper bound"}
         What `value` is.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.diameter(nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=3)))
+    Diameter(value=6.0, kind='exact')
     """
 
     value: float

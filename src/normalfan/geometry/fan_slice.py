@@ -29,6 +29,14 @@ class FanSlice:
         The face that each grid point exposes, numbered in the order of appearance.
     faces : tuple of Face
         The faces; `faces[label]` belongs to `label`.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> plane = nf.fan_slice(arms, [[[0, 0]]], [[[1, 0]]], [[[0, 1]]], xs=[0, 1], ys=[0, 1])
+    >>> [face.dimension for face in plane.faces]                    # a tie, then each action alone
+    [1, 0, 0]
     """
 
     xs: FloatArray  # [nx]

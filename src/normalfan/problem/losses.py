@@ -74,7 +74,7 @@ class LossStream(Protocol):
         Returns
         -------
         iterator of ndarray [B, H, S, A]
-            float64. Each block after the first begins with the last round of the block before it.
+            In float64. Each block after the first begins with the last round of the block before it.
         """
         ...
 
@@ -185,7 +185,7 @@ class IterableLosses(LossStream):
 
 
 class FactoredLosses(LossStream):
-    """ℓ_t = Σ_k θ_t[k] · Φ_k: a few coefficients a round (prices) times fixed features (quantities).
+    """Losses ℓ_t = Σ_k θ_t[k] · Φ_k: a few coefficients a round (prices) times fixed features (quantities).
 
     Parameters
     ----------
