@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.io.arrays import map_npy, read_npz, write_npy, write_npz
+from normalfan.io.array_files import map_npy, read_npz, write_npy, write_npz
 from normalfan.io.factored import read_factored, write_factored
 from normalfan.io.loss_tables import every_round, read_loss_table, write_loss_table
 from normalfan.io.tables import SUFFIXES, existing_file, unknown_suffix
