@@ -29,15 +29,14 @@ from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.cone import (
     ConeMargin,
     Detection,
-    FanSlice,
     cone_margin,
     detect,
-    fan_slice,
     objective_range,
     value_error,
 )
 from normalfan.geometry.diameter import Diameter, diameter
 from normalfan.geometry.face import Face, optimal_face, whole_polytope
+from normalfan.geometry.fan_slice import FanSlice, fan_slice
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.crossing import Crossing, price
 from normalfan.pricing.monitor import Monitor, PricedRound

@@ -1,21 +1,26 @@
 """What can go wrong, in one place.
 
-    ValueError
-    └── InputError        an input breaks a rule
-    RuntimeError
-    └── WorkStopped       long work cannot go on, through no fault of its input
-
-The message of an `InputError` is one sentence for the person who supplied the input: what is wrong,
-where (the first offender's index), the rule it breaks, and the remedy. That of a `WorkStopped` says what
-happened, and how to continue; what was finished before stays.
+ValueError
+└── InputError        an input breaks a rule
+RuntimeError
+└── WorkStopped       long work cannot go on, through no fault of its input
 """
 
 from __future__ import annotations
 
 
 class InputError(ValueError):
-    """An input breaks a rule; the message says which, where, and what to do."""
+    """An input breaks a rule; the message says which, where, and what to do, in one sentence.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.MDP([[0, 5]], initial=0, horizon=1)
+    Traceback (most recent call last):
+    normalfan.errors.InputError: transitions[0, 1] is 5, but a next state must be an index from 0 to 0: check
+    the numbering of the states.
+    """
 
 
 class WorkStopped(RuntimeError):  # noqa: N818  a full disk is nobody's error
-    """Long work cannot go on; the message says what happened and how to continue."""
+    """Long work cannot go on; the message says what happened and how to continue. Finished parts stay."""

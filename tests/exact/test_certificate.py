@@ -31,8 +31,8 @@ import normalfan.exact.certificate as certificate_module
 from normalfan.errors import InputError
 from normalfan.exact.certificate import Certificate, check_certificate
 from normalfan.exact.certify import certify
-from normalfan.exact.problem import ExactProblem
-from normalfan.exact.rational_json import encode, read_fraction
+from normalfan.exact.exact_problem import ExactProblem
+from normalfan.exact.rational_json import decode, encode
 from normalfan.problem.mdp import MDP
 
 
@@ -103,7 +103,7 @@ PROOF_LIES = [  # field, place, new entry, reason
     ("policy", (0, 0), True, f"policy {WRONG_ENTRY} [0, 0]"),  # Python would take it for 1
 ]
 
-PROBLEM_LIES = [  # the same, in a problem that is signed anew
+PROBLEM_LIES = [  # the same, in a problem with a new hash
     ("initial", (0,), HALF, "initial is not a distribution"),
     ("initial", (), (3 * HALF, -HALF), "initial is not a distribution"),
     ("kernels", (0, 2), ((0, 3 * HALF), (1, -HALF)), "kernels is not a distribution"),
@@ -185,7 +185,7 @@ def test_a_changed_problem_is_rejected_and_never_proves_a_wrong_price(data: st.D
     assume(problem != cert.problem)
     unsigned = dataclasses.replace(cert, problem=problem)
     assert check_certificate(unsigned).reason.startswith("input_hash")
-    # Whoever signs the changed problem anew is believed only if the price is right there too.
+    # With a new hash the changed problem is believed only if the price is right there too.
     if check_certificate(dataclasses.replace(unsigned, input_hash=problem.digest())):
         assert cert.price == enumerated_price(other)
 
@@ -240,7 +240,7 @@ def test_the_checker_stands_alone() -> None:
         text=True,
         check=True,
     )
-    parts = ("errors", "exact", "exact.certificate", "exact.problem", "exact.rational_json")
+    parts = ("errors", "exact", "exact.certificate", "exact.exact_problem", "exact.rational_json")
     own = [f"normalfan.{name}" for name in parts]
     assert result.stdout.splitlines() == ["True", f"['__main__', 'normalfan'] {own}"]
 
@@ -260,8 +260,18 @@ def test_json_round_trip(tiny: Tiny) -> None:
 
 def test_fractions_longer_than_python_prints_survive() -> None:
     long = Fraction(-(7**6000), 3**10000)  # over 4,300 digits in both parts
-    assert read_fraction(encode(long), "here") == long
+    assert decode(Fraction, encode(long), "here") == long
     assert repr(dataclasses.replace(by_hand(), price=long)).startswith("Certificate(price≈-")
+
+
+def test_how_a_certificate_is_shown() -> None:
+    cert = by_hand()
+    assert repr(cert.problem) == "ExactProblem(horizon=1, n_states=2, n_actions=3, max_denominator=None)"
+    assert len(repr(cert)) < 120
+    assert (
+        f"<td>0.333333333333</td><td>1</td><td>2</td><td>3</td><td>{cert.input_hash[:12]}…"
+        in cert._repr_html_()
+    )
 
 
 def test_the_smallest_float_is_read_exactly() -> None:

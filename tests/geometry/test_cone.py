@@ -1,111 +1,25 @@
-"""Margins, errors and the detector against a list of all deterministic policies.
-
-The oracle knows nothing of advantages or faces: it lists every policy of a tiny problem and adds up
-losses along its occupancies. Probabilities are dyadic and losses integers, so that it is exact in
-floating point and a tie is a tie.
-"""
+"""Margins, errors and the detector against a list of all deterministic policies."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
+from listed_policies import SEEDS, instance, least_positive_reach, suboptimality, totals
 from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.geometry import cone
-from normalfan.geometry.cone import cone_margin, detect, fan_slice, objective_range, value_error
-from normalfan.geometry.face import optimal_face, whole_polytope
-from normalfan.geometry.reach import (
-    attained_reach,
-    backward_pair,
-    forward_pair,
-    kept_rows,
-    reach_bound,
-    reach_ceiling,
-)
+from normalfan.geometry.cone import cone_margin, detect, objective_range, value_error
+from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.mdp import MDP
-
-
-@dataclass(frozen=True)
-class Problem:
-    kernel: np.ndarray  # [H, S, A, S]
-    start: np.ndarray  # [S]
-    loss: np.ndarray  # [H, S, A]
-
-    @property
-    def mdp(self) -> MDP:
-        return MDP(self.kernel, self.start)
-
-
-def dyadic_rows(rng, count, n):
-    """Distributions over n states in sixteenths: certain, even, with a rare slip, and any."""
-    rows = np.zeros((count, n))
-    for row in rows:
-        some = rng.choice(n, size=rng.integers(1, n + 1), replace=False)
-        parts = ([16], [8, 8], [15, 1], [1] * 16)[rng.integers(4)]
-        np.add.at(row, rng.choice(some, size=len(parts)), np.array(parts) / 16)
-    return rows
-
-
-def random_problem(seed):
-    rng = np.random.default_rng([seed, 20])
-    H, S, A = (4, 3, 2) if seed % 4 == 0 else (int(n) for n in rng.integers(1, 4, size=3))
-    if A ** (H * S) > 5000:
-        A = 2
-    kernel = dyadic_rows(rng, H * S * A, S).reshape(H, S, A, S)
-    start = dyadic_rows(rng, 1, S)[0]
-    loss = rng.integers(0, 3, size=(H, S, A)).astype(float)
-    if seed % 3:  # the integers as advantages, most of them none: faces of every dimension
-        loss *= rng.random((H, S, A)) < 0.4
-        loss[np.arange(H)[:, None], np.arange(S), rng.integers(A, size=(H, S))] = 0.0
-        values = np.zeros((H + 1, S))
-        values[:H] = rng.integers(-2, 3, size=(H, S))
-        loss += values[:H, :, None] - np.einsum("hsat,ht->hsa", kernel, values[1:])
-    return Problem(kernel, start, loss)
-
-
-def all_occupancies(problem):
-    """Of every deterministic policy, [N, H, S, A]."""
-    H, S, A, _ = problem.kernel.shape
-    choices = np.indices((A,) * (H * S)).reshape(H, S, -1).transpose(2, 0, 1)
-    visits = np.zeros((len(choices), H, S, A))
-    arriving = np.broadcast_to(problem.start, (len(choices), S))
-    for h in range(H):
-        np.put_along_axis(visits[:, h], choices[:, h, :, None], arriving[:, :, None], axis=2)
-        arriving = np.tensordot(visits[:, h], problem.kernel[h])
-    return visits
-
-
-@cache
-def instance(seed):
-    problem = random_problem(seed)
-    return problem, all_occupancies(problem)
-
-
-def totals(visits, loss):
-    return np.tensordot(visits, loss, axes=3)
-
-
-def suboptimality(visits, loss):
-    objective = totals(visits, loss)
-    return objective - objective.min()
 
 
 def listed_margin(visits, loss):
     lost = suboptimality(visits, loss)
     return lost[lost > 0].min(initial=np.inf)
-
-
-def least_positive_reach(visits, loss):
-    """r* by definition, [H, S], over the optimal policies."""
-    reach = visits[suboptimality(visits, loss) == 0].sum(axis=3)
-    return np.where(reach > 0, reach, np.inf).min(axis=0)
 
 
 def advantages(problem):
@@ -140,9 +54,6 @@ def path_margin(problem):
     least = path_probabilities(problem, table)
     left = np.isfinite(gaps) & np.isfinite(least)
     return (gaps[left] * least[left]).min(initial=np.inf)
-
-
-SEEDS = range(300)
 
 
 def test_the_margin_is_that_of_the_list_and_bounds_are_below_it():
@@ -182,51 +93,6 @@ def test_what_is_reported_beside_the_value():
         lost = suboptimality(visits, problem.loss)
         attaining = np.isclose(lost, margin.value, rtol=1e-9, atol=0)
         assert visits[(attaining, *margin.where)].max() > 0
-
-
-def test_bounds_hold_for_every_target_and_each_is_sometimes_needed():
-    best_at = Counter()
-    proven = targets = 0
-    for seed in SEEDS:
-        problem, visits = instance(seed)
-        face = optimal_face(problem.mdp, problem.loss)
-        least = least_positive_reach(visits, problem.loss)
-        rows = kept_rows(face)
-        forward = forward_pair(face, rows)
-        starts = np.flatnonzero(problem.start)
-        weight = problem.start[starts]
-        np.testing.assert_array_equal(np.isfinite(forward.some), np.isfinite(least))
-        for h, s in np.argwhere(face.reached):
-            to_target = backward_pair(face, rows, h, s)
-            sure, some = to_target.sure[0, starts], to_target.some[0, starts]
-            alone = {
-                "forward": forward.some[h, s],
-                "backward": weight @ sure + (weight * (some - sure)).min(),
-                "joined": reach_bound(forward, to_target),
-            }
-            attained = attained_reach(face, rows, to_target, s)
-            assert max(alone.values()) <= alone["joined"] * (1 + 1e-9)
-            assert alone["joined"] <= least[h, s] * (1 + 1e-9) <= attained * (1 + 2e-9)
-            for name, bound in alone.items():
-                best_at[name] += bound >= least[h, s] * (1 - 1e-9)
-            targets += 1
-            proven += attained <= alone["joined"] * (1 + 1e-9)
-    assert min(best_at["forward"], best_at["backward"]) < best_at["joined"] < targets
-    assert 0.9 * targets < proven < targets
-
-
-def test_the_ceiling_is_above_every_reach_and_exact_on_a_vertex():
-    vertices = 0
-    for seed in SEEDS:
-        problem, visits = instance(seed)
-        face = optimal_face(problem.mdp, problem.loss)
-        reach = visits[suboptimality(visits, problem.loss) == 0].sum(axis=3).max(axis=0)
-        ceiling = reach_ceiling(face)
-        assert (reach <= ceiling).all()
-        if face.is_vertex:
-            vertices += 1
-            np.testing.assert_array_equal(reach, ceiling)
-    assert vertices > 50
 
 
 def first_departures(visits, loss):
@@ -387,46 +253,22 @@ def test_the_whole_polytope_has_no_wall():
     assert margin.advantage_gap == np.inf
 
 
-def test_a_slice_tells_faces_apart():
-    rng = np.random.default_rng(5)
-    for seed in range(20):
-        problem, visits = instance(seed)
-        origin, right, up = rng.integers(-1, 2, size=(3, *problem.loss.shape)).astype(float)
-        xs, ys = np.array([-1.0, 0.0, 1.0, 2.0]), np.array([-1.0, 0.0, 0.5])
-        fan = fan_slice(problem.mdp, origin, right, up, xs, ys)
-        optima = {}
-        for (row, y), (column, x) in product(enumerate(ys), enumerate(xs)):
-            loss = origin + x * right + y * up
-            label = int(fan.labels[row, column])
-            support = (visits[suboptimality(visits, loss) == 0] > 0).any(axis=0)
-            assert np.array_equal(fan.faces[label].mask, support)
-            optima.setdefault(support.tobytes(), set()).add(label)
-        assert all(len(labels) == 1 for labels in optima.values())
-        assert len(optima) == len(fan.faces)
-    assert not fan.labels.flags.writeable
-
-
-def test_a_slice_through_zero_is_one_face():
-    mdp = MDP(np.array([[0, 1], [1, 0]]), 0, horizon=2)
-    zero = np.zeros((2, 2, 2))
-    fan = fan_slice(mdp, zero, zero, zero, [0, 1], [0, 1, 2])
-    assert fan.labels.shape == (3, 2)
-    assert fan.faces == (whole_polytope(mdp),)
-
-
 @pytest.mark.parametrize("floor", [-0.1, 1.5, float("nan")])
 def test_a_floor_is_a_probability(floor):
     with pytest.raises(InputError, match=r"floor is .* probability"):
         cone_margin(MDP(np.array([[0, 0]]), 0, horizon=1), np.zeros((1, 1, 2)), floor=floor)
 
 
-def test_bad_losses_and_grids_are_named():
+def test_bad_losses_are_named():
     mdp, loss = MDP(np.array([[0, 0]]), 0, horizon=1), np.zeros((1, 1, 2))
     with pytest.raises(InputError, match="model has shape"):
         value_error(mdp, loss, np.zeros((1, 2)))
-    with pytest.raises(InputError, match="along_y has shape"):
-        fan_slice(mdp, loss, loss, loss[0], [0], [0])
-    with pytest.raises(InputError, match="xs has shape"):
-        fan_slice(mdp, loss, loss, loss, [[0]], [0])
-    with pytest.raises(InputError, match=r"ys.* finite"):
-        fan_slice(mdp, loss, loss, loss, [0], [np.nan])
+
+
+def test_how_margins_and_detections_are_shown():
+    mdp, loss = MDP(np.array([[0, 0, 0]]), 0, horizon=1), np.array([[[1.0, 1.0, 1.5]]])
+    assert "<td>0.5</td><td>exact</td><td>0.5</td><td>0, 0, 2</td>" in cone_margin(mdp, loss)._repr_html_()
+    assert "<td>nowhere</td>" in cone_margin(mdp, 0 * loss)._repr_html_()
+    found = detect(mdp, loss, loss)
+    assert "<td>0.5 (exact)</td><td>True</td><td>True</td>" in found._repr_html_()
+    assert len(repr(found)) < 150

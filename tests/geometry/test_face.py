@@ -104,3 +104,28 @@ def test_vertices_are_refused_by_number_before_any_is_built(rng: np.random.Gener
     mdp = nf.MDP(rng.dirichlet(np.ones(50), size=(50, 3)), 0, horizon=40)
     with pytest.raises(nf.InputError, match="vertices"):
         nf.whole_polytope(mdp).vertices()
+
+
+def test_how_a_face_is_shown_and_drawn(rng: np.random.Generator) -> None:
+    mdp = nf.MDP(rng.integers(0, 500, size=(100, 500, 3)), 0)
+    whole = nf.whole_polytope(mdp)
+    kept, reached = int(whole.mask.sum()), int(whole.reached.sum())
+    assert repr(whole).startswith(f"Face(dimension={kept - reached}, kept_actions={kept}, reached_states=")
+    assert len(repr(whole)) < 200
+    assert f"<td>{kept:,}</td>" in whole._repr_html_()
+    figure = whole.plot()
+    axes = figure.axes[0]
+    (image,) = axes.get_images()
+    assert image.get_array().shape == (60, 60)
+    assert axes.get_xlabel() == "step (40 more are not drawn)"
+    assert axes.get_ylabel() == f"state ({int(whole.reached[:60].any(axis=0).sum()) - 60} more are not drawn)"
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_picture_counts_kept_actions_where_the_face_is() -> None:
+    labels = nf.problem.labels.Labels(states=("low", "high"))
+    mdp = nf.MDP([[0, 1, 1], [1, 1, 1]], 0, horizon=2, labels=labels)
+    axes = nf.optimal_face(mdp, [[[1, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 1, 0]]]).plot().axes[0]
+    (image,) = axes.get_images()
+    np.testing.assert_array_equal(image.get_array().filled(0), [[2, 0], [0, 2]])
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["low", "high"]

@@ -108,6 +108,16 @@ def test_only_what_changed_is_priced_again(fleet: Path, tmp_path: Path, rng: np.
     assert changed.totals == fresh.totals
 
 
+def test_a_member_may_name_the_axes_of_its_losses(tmp_path: Path, rng: np.random.Generator) -> None:
+    row = write_member(tmp_path, "m", rng)
+    losses = np.load(tmp_path / "m.npy")
+    np.save(tmp_path / "m.npy", losses[:, 0])
+    polars.DataFrame([row | {"axes": "TSA"}]).write_parquet(tmp_path / "fleet.parquet")
+    result = price_fleet(members_of_table(tmp_path / "fleet.parquet"), tmp_path / "out", Serial())
+    named = nf.price_stream(load_mdp(tmp_path / "m.npz"), nf.ArrayLosses(losses[:, 0], axes="TSA"))
+    assert (result.totals.problems, result.totals.total) == (0, named.total)
+
+
 def test_a_member_that_cannot_be_priced_is_named_and_the_others_are_priced(
     fleet: Path, tmp_path: Path
 ) -> None:

@@ -18,7 +18,6 @@ from scipy.optimize import minimize
 import normalfan.learners.tracking
 from normalfan import MDP, Face, InputError, TieRule, occupancy, optimal_face
 from normalfan.geometry.face import canonical
-from normalfan.geometry.reach import count_policies
 from normalfan.learners.models import ExponentialAverage, LastLoss
 from normalfan.learners.protocol import Clairvoyant
 from normalfan.learners.tracking import nearest
@@ -171,7 +170,7 @@ def random_faces(
         mask = rng.random((H, S, A)) < 0.7
         mask[np.arange(H)[:, None], np.arange(S), rng.integers(A, size=(H, S))] = True
         face = Face(mdp, canonical(mdp, mask))
-        if 1 < count_policies(face) <= most:
+        if 1 < face.n_policies <= most:
             count -= 1
             yield face, rng
 

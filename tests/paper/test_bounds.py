@@ -14,7 +14,6 @@ from problems import random_problem
 
 from normalfan import MDP, Face, InputError, occupancy, optimal_face, value_error
 from normalfan.geometry.face import canonical, whole_polytope
-from normalfan.geometry.reach import count_policies
 from normalfan.learners.models import ExponentialAverage, LastLoss
 from normalfan.learners.tracking.prediction import Predictive
 from normalfan.learners.tracking.sticky import StickyEntropy, StickyEuclidean
@@ -43,7 +42,7 @@ def cases(
         mask = rng.random((H, S, A)) < 0.7
         mask[np.arange(H)[:, None], np.arange(S), rng.integers(A, size=(H, S))] = True
         face = Face(mdp, canonical(mdp, mask))
-        if 1 < count_policies(face) <= 60:
+        if 1 < face.n_policies <= 60:
             count -= 1
             loss = rng.normal(size=face.mask.shape)
             yield face, loss, loss + rng.normal(size=loss.shape) * 10 ** rng.uniform(*noise), rng

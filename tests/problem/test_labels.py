@@ -40,6 +40,15 @@ def test_names_that_do_not_fit_are_refused(labels: Labels, where: str) -> None:
     check_refusal(lambda: nf.MDP(NEXTS, 0, 2, labels=labels), where)
 
 
+def test_how_a_problem_is_shown() -> None:
+    named = nf.MDP(NEXTS, 0, 2, labels=Labels(states=("a", "b<c")))
+    assert repr(FULL) == "Labels(2 steps, 2 states, 2 actions)"
+    assert repr(named.labels) == "Labels(2 states)"
+    assert "<td>state a</td>" in named._repr_html_()
+    assert "<td>state b&lt;c</td>" in nf.MDP(NEXTS, 1, 2, labels=named.labels)._repr_html_()
+    assert "<td>2 states</td>" in nf.MDP(NEXTS, [0.5, 0.5], 2)._repr_html_()
+
+
 def test_rounds_may_have_names() -> None:
     losses = ArrayLosses(np.zeros((2, 2, 2, 2)), round_names=["monday", "tuesday"])
     assert names_of_rounds(losses) == names_of_rounds(nf.rewards(losses)) == ("monday", "tuesday")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 from problems import random_problem
+from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.pricing import stream as stream_module
@@ -53,6 +56,29 @@ def test_named_axes_broadcast(
     full = np.broadcast_to(np.expand_dims(small, lacking), losses.shape)
     named = nf.price_stream(mdp, nf.ArrayLosses(small, axes=axes))
     assert same(named, nf.price_stream(mdp, full.copy()))
+
+
+def test_axes_are_named_in_the_same_way_in_python_and_on_the_command_line(
+    mdp: nf.MDP, losses: np.ndarray, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "losses.npy", losses[:, 0])
+    nf.io.save_mdp(mdp, tmp_path / "model.npz")
+    priced = call("price", tmp_path / "model.npz", tmp_path / "losses.npy", "--axes", "TSA", "--json")
+    named = nf.price_stream(mdp, nf.ArrayLosses(losses[:, 0], axes="TSA"))
+    assert [entry["price"] for entry in json.loads(priced.out)["rounds"]] == named.prices.tolist()
+    refused = call("price", tmp_path / "model.npz", tmp_path / "losses.npy")
+    assert refused.code == 2
+    assert "--axes TSA" in refused.err
+    check_refusal(lambda: nf.price_stream(mdp, losses[:, 0]), 'ArrayLosses(array, axes="TSA")')
+    check_refusal(lambda: nf.price_stream(mdp, iter(losses[:, 0])), "axes=")
+
+
+def test_how_streams_are_shown(losses: np.ndarray) -> None:
+    assert repr(nf.ArrayLosses(losses)) == "ArrayLosses(T=70, H=3, S=4, A=2, float64)"
+    assert repr(nf.ArrayLosses(losses[:, 0], axes="TSA")) == "ArrayLosses(T=70, S=4, A=2, float64)"
+    assert repr(nf.IterableLosses(loss for loss in losses)) == "IterableLosses(generator, axes='HSA')"
+    factored = nf.FactoredLosses(np.ones((7, 2)), losses[:2])
+    assert repr(nf.rewards(factored)) == "Negated(FactoredLosses(T=7, K=2))"
 
 
 def test_iterators_are_read_once_in_order(mdp: nf.MDP, losses: np.ndarray) -> None:

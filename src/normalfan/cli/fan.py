@@ -21,6 +21,7 @@ import typer
 
 from normalfan.cli.output import AsJson, print_json
 from normalfan.cli.sources import (
+    Axes,
     Default,
     Features,
     Horizon,
@@ -67,6 +68,7 @@ def fan(
     size: Annotated[int, typer.Option("--size", metavar="N", help="Grid points on each axis.")] = 61,
     features: Features = None,
     default: Default = None,
+    axes: Axes = None,
     horizon: Horizon = None,
     start: Start = None,
     rewards: Rewards = False,
@@ -83,7 +85,7 @@ def fan(
     check_target("--out", out, SUFFIXES)
     grid = _read_grid(span, size)
     mdp = read_model(model, horizon, start)
-    source = _Source(mdp, losses, features, default, rewards)
+    source = _Source(mdp, losses, features, default, axes, rewards)
     plane = Plane(source.loss("--at", at), *(source.loss("--along", direction) for direction in along))
     if plane.is_flat:
         raise InputError(
@@ -122,11 +124,17 @@ class _Source:
     losses: str | None
     features: str | None
     default: float | None
+    axes: str | None
     are_rewards: bool
 
     def stream(self, file: str) -> LossStream:
         return read_losses(
-            file, self.mdp, features=self.features, default=self.default, are_rewards=self.are_rewards
+            file,
+            self.mdp,
+            features=self.features,
+            default=self.default,
+            axes=self.axes,
+            are_rewards=self.are_rewards,
         )
 
     def loss(self, option: str, said: str) -> FloatArray:

@@ -26,7 +26,7 @@ def fleet(
             metavar="FLEET",
             show_default=False,
             help="A .parquet table with a row for each member: member, model, losses (paths), and, if "
-            "needed, features, default, horizon, start, rewards.",
+            "needed, features, default, axes, horizon, start, rewards.",
         ),
     ] = None,
     model: Annotated[

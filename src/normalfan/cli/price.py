@@ -10,6 +10,7 @@ import typer
 
 from normalfan.cli.output import AsJson, print_json, write_rounds
 from normalfan.cli.sources import (
+    Axes,
     Default,
     Features,
     Horizon,
@@ -32,6 +33,7 @@ def price(
     losses: Losses,
     features: Features = None,
     default: Default = None,
+    axes: Axes = None,
     horizon: Horizon = None,
     start: Start = None,
     rewards: Rewards = False,
@@ -51,7 +53,7 @@ def price(
     check_target("--out", out, (".csv", ".parquet", ".json"))
     check_target("--report", report, (".html",))
     mdp = read_model(model, horizon, start)
-    stream = read_losses(losses, mdp, features=features, default=default, are_rewards=rewards)
+    stream = read_losses(losses, mdp, features=features, default=default, axes=axes, are_rewards=rewards)
     motion = price_stream(mdp, stream, progress=True)
     summary = summarise(mdp, stream, motion)
     frame = motion.to_frame()

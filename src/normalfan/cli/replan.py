@@ -10,6 +10,7 @@ import typer
 
 from normalfan.cli.output import AsJson, print_json, write_rounds
 from normalfan.cli.sources import (
+    Axes,
     Default,
     Features,
     Horizon,
@@ -65,6 +66,7 @@ def replan(
     start: Start = None,
     features: Features = None,
     default: Default = None,
+    axes: Axes = None,
     are_rewards: Rewards = False,
     as_json: AsJson = False,
 ) -> None:
@@ -79,7 +81,7 @@ def replan(
         check_target("--figure", figure, SUFFIXES)
         check_drawing_library(figure)
     mdp = read_model(model, horizon, start)
-    stream = read_losses(losses, mdp, features=features, default=default, are_rewards=are_rewards)
+    stream = read_losses(losses, mdp, features=features, default=default, axes=axes, are_rewards=are_rewards)
     costs = holding_costs(mdp, stream, window=window, known=cast("Known", known), progress=True)
     if detectors and not detectors_installed():
         detectors = False

@@ -47,6 +47,15 @@ Default = Annotated[
     float | None,
     typer.Option("--default", metavar="X", help="The loss of cells that a table of losses leaves out."),
 ]
+Axes = Annotated[
+    str | None,
+    typer.Option(
+        "--axes",
+        metavar="AXES",
+        help="The axes of an array of losses, if it does not have all of THSA (rounds, steps, states, "
+        "actions): TSA if the loss is the same at every step.",
+    ),
+]
 Rewards = Annotated[
     bool, typer.Option("--rewards", help="The numbers are rewards, to be maximised, instead of losses.")
 ]
@@ -64,7 +73,8 @@ def read_losses(
     *,
     features: str | None = None,
     default: float | None = None,
+    axes: str | None = None,
     are_rewards: bool = False,
 ) -> LossStream:
-    stream = open_losses(losses, mdp, features=features, default=default)
+    stream = open_losses(losses, mdp, features=features, default=default, axes=axes)
     return rewards(stream) if are_rewards else stream

@@ -20,9 +20,9 @@ value function V, zero after the last step.
 4. Following that policy forward from the start and adding up the advantages on its way must give Γ
    again. This shares no recursion with 3.
 
-`check_certificate` verifies exactly these conditions in exact arithmetic. It knows nothing of how
-the numbers were found: this module imports the standard library, the record of the problem and its
-JSON notation, and can be read whole by whoever has to believe a price. Indices count from zero.
+`check_certificate` verifies exactly these conditions. It knows nothing of how the numbers were found:
+this module imports the standard library, the record of the problem and its JSON notation, and can be
+read whole by whoever has to believe a price. Indices count from zero.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
-from normalfan.exact.problem import (
+from normalfan.exact.exact_problem import (
     ExactProblem,
     Kernel,
     Loss,
@@ -42,19 +42,8 @@ from normalfan.exact.problem import (
     is_fraction,
     malformed_problem,
     misfits,
-    read_problem,
 )
-from normalfan.exact.rational_json import (
-    array_of,
-    canonical_text,
-    optional,
-    parse,
-    read_boolean,
-    read_fraction,
-    read_integer,
-    read_string,
-    record_of,
-)
+from normalfan.exact.rational_json import canonical_text, decode, parse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -67,21 +56,60 @@ Advantages: TypeAlias = list[list[list[Fraction]]]  # [H][S][A]
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """An exact price and its proof; see the module's four conditions."""
+    """An exact price and its proof; `certify` makes it and `check_certificate` verifies it.
+
+    Attributes
+    ----------
+    problem : ExactProblem
+        The dynamics, the start and the two losses, in rationals.
+    input_hash : str
+        The SHA-256 of the problem, in hexadecimal.
+    previous_values, values : tuple [H][S] of Fraction
+        The optimal values of the previous and of the new loss.
+    mask : tuple [H][S][A] of bool
+        The optimal face of the previous loss.
+    crossing_values : tuple [H][S] of Fraction or None
+        W, what keeping to that face costs from each state on; None where it never goes.
+    policy : tuple [H][S] of int or None
+        The cheapest kept actions; None as above.
+    price : Fraction
+        The price of the crossing.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> certificate = nf.certify(arms, [[[0, 1]]], [[[3, 2]]])
+    >>> certificate.matches(arms, [[[0, 1]]], [[[3, 2]]])
+    True
+    >>> nf.Certificate.from_json(certificate.to_json()) == certificate
+    True
+    """
 
     problem: ExactProblem
-    input_hash: str  # problem.digest()
-    previous_values: Values  # [H][S] optimal values of the previous loss
-    values: Values  # [H][S] optimal values of the new loss
-    mask: tuple[tuple[tuple[bool, ...], ...], ...]  # [H][S][A] the old face
-    crossing_values: tuple[tuple[Fraction | None, ...], ...]  # [H][S] W, None where not reached
-    policy: tuple[tuple[int | None, ...], ...]  # [H][S] cheapest kept actions, None as above
+    input_hash: str
+    previous_values: Values  # [H][S]
+    values: Values  # [H][S]
+    mask: tuple[tuple[tuple[bool, ...], ...], ...]  # [H][S][A]
+    crossing_values: tuple[tuple[Fraction | None, ...], ...]  # [H][S]
+    policy: tuple[tuple[int | None, ...], ...]  # [H][S]
     price: Fraction
 
     def __repr__(self) -> str:
-        # Decimal, since the fraction may exceed what Python prints and a float what it holds.
-        price = Decimal(self.price.numerator) / Decimal(self.price.denominator)
-        return f"Certificate(price≈{price:.12g}, input_hash={self.input_hash!r})"
+        return f"Certificate(price≈{self._decimal_price:.12g}, input_hash={self.input_hash!r})"
+
+    def _repr_html_(self) -> str:
+        from normalfan.text import html_table
+
+        problem = self.problem
+        sizes = (problem.horizon, problem.n_states, problem.n_actions)
+        row = (f"{self._decimal_price:.12g}", *sizes, f"{self.input_hash[:12]}…")
+        return html_table("Certificate", ("price", "steps", "states", "actions", "input_hash"), [row])
+
+    @property
+    def _decimal_price(self) -> Decimal:
+        # Decimal, since the fraction may exceed what Python prints and a float's range.
+        return Decimal(self.price.numerator) / Decimal(self.price.denominator)
 
     def to_json(self) -> str:
         """Write the certificate as JSON text, fractions as ``"p/q"``."""
@@ -90,12 +118,25 @@ class Certificate:
     def matches(
         self, mdp: MDP, previous: ArrayLike, loss: ArrayLike, *, max_denominator: int | None = None
     ) -> bool:
-        """Whether this certificate is about the crossing from `previous` to `loss` in `mdp`.
+        """Say whether this certificate is about the crossing from `previous` to `loss` in `mdp`.
 
         Together with `check_certificate` this makes a price from elsewhere trustworthy: one says that the
-        proof is right, the other that it proves something about *your* inputs. `max_denominator` says how you
-        read your numbers, as in `certify`. It is never taken from the certificate: with a coarse reading of
-        its maker's choice, 0.49 could pass for 0.
+        proof is right, the other that it proves something about *your* inputs.
+
+        Parameters
+        ----------
+        mdp : MDP
+            Your problem.
+        previous, loss : array_like [H, S, A]
+            Your two losses.
+        max_denominator : int, optional
+            How you read your numbers, as in `certify`. It is never taken from the certificate: its maker
+            could choose a coarse reading, in which 0.49 passes for 0.
+
+        Returns
+        -------
+        bool
+            Whether the certificate contains exactly these numbers.
         """
         from normalfan.exact.certify import read_exactly
 
@@ -103,46 +144,63 @@ class Certificate:
 
     @staticmethod
     def from_json(text: str) -> Certificate:
-        """Read what `to_json` wrote; malformed text raises an `InputError` that says where.
+        """Read what `to_json` wrote; whether the numbers prove anything is left to `check_certificate`.
 
-        Only the notation is judged here. Whether the numbers prove anything is the business of
-        `check_certificate`.
+        Parameters
+        ----------
+        text : str
+            The JSON text; malformed text raises an `InputError` that says where.
+
+        Returns
+        -------
+        Certificate
+            The certificate.
         """
-        return _read_certificate(parse(text), "certificate")
-
-
-_read_values = array_of(array_of(read_fraction))
-_read_certificate = record_of(
-    Certificate,
-    {
-        "problem": read_problem,
-        "input_hash": read_string,
-        "previous_values": _read_values,
-        "values": _read_values,
-        "mask": array_of(array_of(array_of(read_boolean))),
-        "crossing_values": array_of(array_of(optional(read_fraction))),
-        "policy": array_of(array_of(optional(read_integer))),
-        "price": read_fraction,
-    },
-)
+        certificate: Certificate = decode(Certificate, parse(text), "certificate")
+        return certificate
 
 
 @dataclass(frozen=True)
 class CertificateCheck:
-    """The verdict on a certificate; true when it is valid."""
+    """The verdict on a certificate; true when it is valid.
+
+    Attributes
+    ----------
+    valid : bool
+        Whether every condition holds.
+    reason : str
+        The first violated condition and its place.
+    """
 
     valid: bool
-    reason: str  # the first violated condition and its place
+    reason: str
 
     def __bool__(self) -> bool:
         return self.valid
 
 
 def check_certificate(cert: Certificate) -> CertificateCheck:
-    """Verify a certificate from its own contents, in exact arithmetic.
+    """Verify a certificate from its own contents, in exact arithmetic and without the code that made it.
 
-    The verdict says that the price is right *for the problem inside the certificate*. That this is
-    also your problem is what `Certificate.matches` decides.
+    The verdict says that the price is right *for the problem inside the certificate*. Whether this is also
+    your problem is decided by `Certificate.matches`.
+
+    Parameters
+    ----------
+    cert : Certificate
+        The certificate.
+
+    Returns
+    -------
+    CertificateCheck
+        True if the price is proved; otherwise its `reason` names the first violated condition.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> nf.check_certificate(nf.certify(arms, [[[0, 1]]], [[[3, 2]]]))
+    CertificateCheck(valid=True, reason='every condition holds')
     """
     reason = next(_violations(cert), None)
     return CertificateCheck(reason is None, reason or "every condition holds")

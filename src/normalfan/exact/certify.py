@@ -1,6 +1,6 @@
 """The price as an exact rational, with no tolerance anywhere.
 
-The price jumps where the previous loss has a tie, so in floating point the answer hangs on what
+The price jumps where the previous loss has a tie, so in floating point the answer depends on what
 counts as equal. For problems of up to some thousands of (h,s,a) the question can be avoided: read
 every number as a rational, and compare rationals.
 
@@ -23,14 +23,6 @@ following them from the start gives the old face. For the new loss it gives the 
 the new loss restricted to the old face it gives the value U of the best old-optimal policy. Then
 W = U − V, free of rounding, and the price is ρ·W₁. (`normalfan.exact.certificate` proves the same W
 through advantages instead.)
-
-    >>> from normalfan.problem.mdp import MDP
-    >>> one_choice = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> tie, split = np.array([[[0.5, 0.5]]]), np.array([[[0.1, 0.3]]])
-    >>> certify(one_choice, tie, split).price          # both actions are kept: holding is free
-    Fraction(0, 1)
-    >>> certify(one_choice, -split, split, max_denominator=10).price
-    Fraction(1, 5)
 """
 
 from __future__ import annotations
@@ -48,7 +40,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.exact.certificate import Certificate
-from normalfan.exact.problem import ExactProblem, Kernel, Loss, Row
+from normalfan.exact.exact_problem import ExactProblem, Kernel, Loss, Row
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 
@@ -56,16 +48,40 @@ Choices: TypeAlias = Sequence[Sequence[Sequence[int]]]  # [H][S] actions; none w
 IntegerRow: TypeAlias = tuple[list[tuple[int, int]], int]  # (next state, weight), their sum
 
 
-def certify(mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | None = None) -> Certificate:
-    """Price the crossing from `previous_loss` to `loss` exactly, with a proof.
+def certify(
+    mdp: MDP, previous_loss: npt.ArrayLike, loss: npt.ArrayLike, *, max_denominator: int | None = None
+) -> Certificate:
+    """Price the crossing from `previous_loss` to `loss` as an exact fraction, with a proof.
 
-    Floats are read at their exact binary value, or as the nearest fraction with a denominator of at
-    most `max_denominator`; integer losses are never rounded. Each row of probabilities and the
-    start are then divided by their exact sum, so the certificate speaks of a problem whose
-    probabilities may differ from the given ones: in their last bits, or by what a coarse
-    `max_denominator` rounded.
+    Parameters
+    ----------
+    mdp : MDP
+        The problem; up to some thousands of (h, s, a). Its probabilities are divided by their exact sums.
+    previous_loss, loss : array_like [H, S, A]
+        The loss that the kept plan was made for, and the one that it is judged by.
+    max_denominator : int, optional
+        Read each number as the nearest fraction with a denominator of at most this; integer losses are never
+        rounded. Without it floats are read at their exact binary value.
 
-    The certificate can be checked without this module: `check_certificate(certify(...))`.
+    Returns
+    -------
+    Certificate
+        The price and its proof, for `check_certificate`.
+
+    Raises
+    ------
+    InputError
+        If a loss has another shape or an entry that is not finite, or `max_denominator` is not a positive
+        whole number or rounds a probability to zero.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> nf.certify(arms, [[[0.5, 0.5]]], [[[0.1, 0.3]]]).price      # both actions were optimal: no cost
+    Fraction(0, 1)
+    >>> nf.certify(arms, [[[0.3, 0.1]]], [[[0.1, 0.3]]], max_denominator=10).price
+    Fraction(1, 5)
     """
     problem = read_exactly(mdp, previous_loss, loss, max_denominator=max_denominator)
     rows = [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
@@ -73,10 +89,10 @@ def certify(mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | N
     previous = _backup(rows, problem.previous_loss, anything)
     new = _backup(rows, problem.loss, anything)
     kept = _old_face(problem, previous.optimal)
-    held = _backup(rows, problem.loss, kept)
+    keeping = _backup(rows, problem.loss, kept)
     crossing = tuple(
         tuple(u - v if actions else None for u, v, actions in zip(*layer, strict=True))
-        for layer in zip(held.values, new.values, kept, strict=True)
+        for layer in zip(keeping.values, new.values, kept, strict=True)
     )
     return Certificate(
         problem=problem,
@@ -88,7 +104,7 @@ def certify(mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | N
             for layer in kept
         ),
         crossing_values=crossing,
-        policy=tuple(tuple(best[0] if best else None for best in layer) for layer in held.optimal),
+        policy=tuple(tuple(best[0] if best else None for best in layer) for layer in keeping.optimal),
         price=sum(
             (p * w for p, w in zip(problem.initial, crossing[0], strict=True) if w is not None),
             Fraction(0),
@@ -97,9 +113,9 @@ def certify(mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | N
 
 
 def read_exactly(
-    mdp: MDP, previous_loss: Any, loss: Any, *, max_denominator: int | None = None
+    mdp: MDP, previous_loss: npt.ArrayLike, loss: npt.ArrayLike, *, max_denominator: int | None = None
 ) -> ExactProblem:
-    """The problem in rationals; the module's page says how numbers are read."""
+    """The problem in rationals, read as the module's docstring says."""
     read = _reader(max_denominator)
     return ExactProblem(
         horizon=mdp.horizon,
@@ -131,7 +147,7 @@ def _reader(max_denominator: int | None) -> Callable[[Any], Fraction]:
     return read
 
 
-def _read_loss(mdp: MDP, loss: Any, name: str, read: Callable[[Any], Fraction]) -> Loss:
+def _read_loss(mdp: MDP, loss: npt.ArrayLike, name: str, read: Callable[[Any], Fraction]) -> Loss:
     as_loss(mdp, loss, name)
     # As Python objects, whole numbers keep the digits that the float64 of as_loss rounds away.
     entries = np.asarray(loss, dtype=object).tolist()

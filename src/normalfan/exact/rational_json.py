@@ -5,13 +5,12 @@ Long integers are written in hexadecimal, "0x1f…/0x3…": Python refuses to pr
 beyond 4,300 digits (the conversion takes quadratic time), and the exact values of a long horizon
 have more. Tuples become arrays, frozen dataclasses become objects.
 
-Reading is the reverse, with nothing assumed. A *reader* takes a decoded JSON value and the place
-where it stood, and returns the Python value or raises an `InputError` that names the place. Readers
-compose: `array_of(array_of(read_fraction))` reads a matrix.
+Reading is the reverse, with nothing assumed. The annotations of a dataclass are the grammar: what is not
+exactly of the annotated type is refused by an `InputError` that names the place.
 
     >>> encode((Fraction(1, 3), None, 2))
     ['1/3', None, 2]
-    >>> array_of(read_fraction)(["1/3", "-0x2/0x5"], "row")
+    >>> decode(tuple[Fraction, ...], ["1/3", "-0x2/0x5"], "row")
     (Fraction(1, 3), Fraction(-2, 5))
 """
 
@@ -21,18 +20,17 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, TypeVar
+from functools import cache
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from normalfan.errors import InputError
 
-T = TypeVar("T")
-Reader = Callable[[object, str], T]
-
 _LONGEST_DECIMAL_BITS = 1024
 _FRACTION = re.compile(r"(-?(?:[0-9]+|0x[0-9a-f]+))/([0-9]+|0x[0-9a-f]+)")
-_REMEDY = "write the certificate anew with to_json()"
+_PLAIN = {int: "an integer", bool: "true or false", str: "a string"}
+_REMEDY = "write the certificate again with to_json()"
 
 
 def encode(value: Any) -> Any:
@@ -58,32 +56,35 @@ def parse(text: str) -> object:
     try:
         decoded: object = json.loads(text)
     except (ValueError, RecursionError, TypeError) as error:
-        raise InputError(f"The certificate is not JSON text ({error}): {_REMEDY}.") from error
+        raise InputError(f"the certificate is not JSON text ({error}), but must be: {_REMEDY}.") from error
     return decoded
 
 
-def read_integer(value: object, where: str) -> int:
-    """Read an integer; ``true`` is not one, though Python would let it pass."""
-    if type(value) is not int:
-        raise _unexpected(value, where, "an integer")
-    return value
+def decode(kind: Any, value: object, where: str) -> Any:
+    """Read a parsed JSON value as a `kind`: a number, text, a tuple, a dataclass, or any of them or None."""
+    if kind is Fraction:
+        return _decode_fraction(value, where)
+    if kind in _PLAIN:
+        if type(value) is not kind:  # `true` is no integer, though Python would let it pass
+            raise _unexpected(value, where, _PLAIN[kind])
+        return value
+    if dataclasses.is_dataclass(kind):
+        return _decode_record(kind, value, where)
+    parts = get_args(kind)
+    if get_origin(kind) is UnionType:
+        return None if value is None else decode(parts[0], value, where)
+    if not isinstance(value, list):
+        raise _unexpected(value, where, "an array")
+    if parts[-1] is Ellipsis:
+        parts = (parts[0],) * len(value)
+    if len(value) != len(parts):
+        raise _unexpected(value, where, f"an array of {len(parts)} items")
+    return tuple(
+        decode(part, item, f"{where}[{i}]") for i, (part, item) in enumerate(zip(parts, value, strict=True))
+    )
 
 
-def read_boolean(value: object, where: str) -> bool:
-    """Read ``true`` or ``false``."""
-    if type(value) is not bool:
-        raise _unexpected(value, where, "true or false")
-    return value
-
-
-def read_string(value: object, where: str) -> str:
-    """Read a string."""
-    if type(value) is not str:
-        raise _unexpected(value, where, "a string")
-    return value
-
-
-def read_fraction(value: object, where: str) -> Fraction:
+def _decode_fraction(value: object, where: str) -> Fraction:
     """Read ``"p/q"`` in lowest terms with q > 0, so that each number has one spelling per base."""
     match = _FRACTION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
@@ -97,46 +98,21 @@ def read_fraction(value: object, where: str) -> Fraction:
     return Fraction(numerator, denominator)
 
 
-def optional(read: Reader[T]) -> Reader[T | None]:
-    """Let a reader accept ``null`` as well."""
-    return lambda value, where: None if value is None else read(value, where)
+def _decode_record(kind: Any, value: object, where: str) -> Any:
+    """Read an object with exactly the fields of a dataclass."""
+    fields = _fields_of(kind)
+    if not isinstance(value, dict):
+        raise _unexpected(value, where, "an object")
+    odd = min(value.keys() ^ fields.keys(), default=None)
+    if odd is not None:
+        state = "is missing from" if odd in fields else "does not belong in"
+        raise InputError(
+            f"the field {odd!r} {state} {where}, but a certificate has its own fields: {_REMEDY}."
+        )
+    return kind(**{name: decode(part, value[name], f"{where}.{name}") for name, part in fields.items()})
 
 
-def array_of(read: Reader[T]) -> Reader[tuple[T, ...]]:
-    """Read an array whose items one reader understands."""
-
-    def read_array(value: object, where: str) -> tuple[T, ...]:
-        if not isinstance(value, list):
-            raise _unexpected(value, where, "an array")
-        return tuple(read(item, f"{where}[{i}]") for i, item in enumerate(value))
-
-    return read_array
-
-
-def pair_of(first: Reader[Any], second: Reader[Any]) -> Reader[tuple[Any, Any]]:
-    """Read an array of exactly two items."""
-
-    def read_pair(value: object, where: str) -> tuple[Any, Any]:
-        if not isinstance(value, list) or len(value) != 2:
-            raise _unexpected(value, where, "an array of two items")
-        return first(value[0], f"{where}[0]"), second(value[1], f"{where}[1]")
-
-    return read_pair
-
-
-def record_of(build: Callable[..., T], fields: Mapping[str, Reader[Any]]) -> Reader[T]:
-    """Read an object with exactly these fields and build ``build(**fields)`` from it."""
-
-    def read_record(value: object, where: str) -> T:
-        if not isinstance(value, dict):
-            raise _unexpected(value, where, "an object")
-        odd = min(value.keys() ^ fields.keys(), default=None)
-        if odd is not None:
-            state = "is missing from" if odd in fields else "does not belong in"
-            raise InputError(f"The field {odd!r} {state} {where}: {_REMEDY}.")
-        return build(**{name: read(value[name], f"{where}.{name}") for name, read in fields.items()})
-
-    return read_record
+_fields_of = cache(get_type_hints)
 
 
 def _unexpected(value: object, where: str, rule: str) -> InputError:

@@ -8,7 +8,7 @@ and for a policy π, forward from the start, q_h(s,a) = d_h(s) π_h(a|s), d_{h+1
 directions meet in the performance-difference identity J(π) − J* = ⟨q^π, A⟩, on which prices rest.
 
 This module is the readable form of the arithmetic, one problem at a time; streams of rounds go through
-compiled sweeps that are tested against it.
+compiled kernels that are tested against it.
 
     >>> mdp = MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=2)
     >>> loss = np.array([[[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [3.0, 4.0]]])
@@ -19,17 +19,17 @@ compiled sweeps that are tested against it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from normalfan.errors import InputError
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
     check_distributions,
+    check_shape,
     read_numbers,
     read_only,
 )
@@ -82,8 +82,36 @@ def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[Floa
     return values, actions
 
 
-def occupancy(mdp: MDP, policy: Any) -> FloatArray:
-    """q_h(s,a) = Pr(s_h = s, a_h = a) under a policy [H, S, A]."""
+def occupancy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
+    """How often a policy is in each step, state and action: q_h(s,a) = Pr(s_h = s, a_h = a).
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    policy : array_like [H, S, A]
+        A distribution over actions for every step and state.
+
+    Returns
+    -------
+    ndarray [H, S, A]
+        The occupancy measure; its entries sum to 1 at every step.
+
+    Raises
+    ------
+    InputError
+        If `policy` has another shape, or a row is not a distribution.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> corridor = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2)         # stay, or move on for good
+    >>> nf.occupancy(corridor, [[[0.5, 0.5], [1, 0]], [[1, 0], [1, 0]]])
+    array([[[0.5, 0.5],
+            [0. , 0. ]],
+           [[0.5, 0. ],
+            [0.5, 0. ]]])
+    """
     probabilities = as_policy(mdp, policy)
     visits = np.empty(mdp.shape)
     reached = mdp.initial
@@ -93,14 +121,12 @@ def occupancy(mdp: MDP, policy: Any) -> FloatArray:
     return read_only(visits)
 
 
-def as_policy(mdp: MDP, policy: Any) -> FloatArray:
+def as_policy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     """A policy [H, S, A], validated: a distribution over actions at every step and state."""
     numbers = read_numbers("policy", policy)
-    if numbers.shape != mdp.shape:
-        raise InputError(
-            f"policy has shape {list(numbers.shape)}, but the problem needs {list(mdp.shape)}: "
-            f"give a distribution over actions for every step and state."
-        )
+    check_shape(
+        "policy", numbers.shape, mdp.shape, "give a distribution over actions for every step and state"
+    )
     check_distributions("policy", numbers)
     return np.asarray(numbers, dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Where a loss sits in its cone of the fan: margins, errors, the detector, slices.
+"""Where a loss sits in its cone of the fan: margins, errors, the detector.
 
 The losses that expose one face F form a cone; together the cones are the normal fan. How far a loss
 ℓ is from leaving its cone is measured by the *margin*, the least that a vertex outside F loses,
@@ -12,39 +12,29 @@ following the face; and the cheapest way to leave is to do so once and then be o
     Δ = min { A_h(s,a) · r*_h(s) : s on the face at step h, a not optimal there },
 
 where r* is the smallest positive probability with which a deterministic policy of the face reaches
-(h,s). On a vertex there is one such policy, and without chance r* = 1. Otherwise r* is
-combinatorial: `normalfan.geometry.reach` bounds it from below and often proves the bound, and short lists of
-policies are gone through.
+(h,s). On a vertex there is one such policy, and without chance r* = 1. Otherwise r* is combinatorial:
+`normalfan.geometry.reach` bounds it from below and often proves that the bound is exact, and short lists of
+policies are enumerated.
 
 The detector (Proposition "Prediction error matters only near walls"). Let ε be the error of a model
 m of the loss, sup_π |J_ℓ(π) − J_m(π)|. An optimum of m loses at most 2ε under ℓ, so if 2ε < Δ every
 deterministic optimum of m is optimal for ℓ. A lower bound on Δ keeps that promise.
-
-    >>> mdp = MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)          # three arms
-    >>> loss = np.array([[[1.0, 1.0, 1.5]]])
-    >>> cone_margin(mdp, loss)
-    ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))
-    >>> detect(mdp, loss, model=np.array([[[1.0, 0.9, 1.4]]])).guaranteed
-    True
-    >>> fan_slice(mdp, 0 * loss, [[[1, 0, 0]]], [[[0, 1, 0]]], xs=[-1, 0, 1], ys=[0, 1]).labels
-    array([[0, 1, 2],
-           [0, 3, 4]])
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import optimal_backup
-from normalfan.geometry.face import Face, canonical, optimal_face
+from normalfan.geometry.face import Face, canonical
 from normalfan.geometry.reach import (
     attained_reach,
     backward_pair,
-    count_policies,
     forward_pair,
     is_unbranched,
     kept_rows,
@@ -53,77 +43,139 @@ from normalfan.geometry.reach import (
     reach_ceiling,
 )
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.problem.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_finite,
-    read_numbers,
-    read_only,
-)
+from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
+from normalfan.text import html_table, number
 
 ROUNDING = 1e-12
 """Two computations of one reach probability agree to this relative accuracy."""
 
 BACKUPS = 256
-"""How many targets are examined one by one; beyond, the bound that costs nothing has to do."""
+"""How many targets are examined one by one; for the rest the bound that costs nothing must do."""
 
 MarginKind: TypeAlias = Literal["exact", "lower bound", "floored"]
 
 
 @dataclass(frozen=True, slots=True)
 class ConeMargin:
-    """The least suboptimality of a vertex outside the optimal face, or what is known of it.
+    """The least that a vertex outside the optimal face loses, or what is known of it; see `cone_margin`.
 
-    `value` is ∞ and `where` None when there is no such vertex: the face is the whole polytope (or,
-    of a floored margin, can be left in rare states only).
+    Attributes
+    ----------
+    value : float
+        The margin Δ; ∞ if no vertex is outside: the face is the whole polytope (or, of a floored margin,
+        can be left in rare states only).
+    kind : {"exact", "lower bound", "floored"}
+        What `value` is.
+    advantage_gap : float
+        The smallest advantage that is not a tie, over the states of the face.
+    where : tuple of int (h, s, a), or None
+        The departure from the face that attains `value`; None if there is none.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.cone_margin(nf.MDP([[0, 0]], initial=0, horizon=1), [[[1.0, 1.0]]])      # every plan is optimal
+    ConeMargin(value=inf, kind='exact', advantage_gap=inf, where=None)
     """
 
     value: float
     kind: MarginKind
-    advantage_gap: float  # the smallest advantage that is not a tie, over the states of the face
-    where: tuple[int, int, int] | None  # the departure (h, s, a) that attains `value`
+    advantage_gap: float
+    where: tuple[int, int, int] | None
+
+    def _repr_html_(self) -> str:
+        where = "nowhere" if self.where is None else ", ".join(map(str, self.where))
+        row = (number(self.value), self.kind, number(self.advantage_gap), where)
+        return html_table("Cone margin", ("margin", "kind", "advantage gap", "step, state, action"), [row])
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Whether a model's error is too small to matter."""
+    """Whether a model's error is too small to matter; see `detect`.
 
-    error: float  # ε, see `value_error`
+    Attributes
+    ----------
+    error : float
+        ε, the error of the model as `value_error` measures it.
+    margin : ConeMargin
+        The margin Δ of the loss.
+    resolved : bool
+        Whether 2ε < Δ.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> found = nf.detect(nf.MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 1.0]]], [[[0.0, 0.75]]])
+    >>> found.error, found.margin.value, found.resolved
+    (0.25, 1.0, True)
+    """
+
+    error: float
     margin: ConeMargin
-    resolved: bool  # 2ε < margin.value
+    resolved: bool
 
     @property
     def guaranteed(self) -> bool:
-        """Whether every deterministic optimum of the model is optimal for the loss, proven.
+        """Whether every deterministic optimum of the model is proven optimal for the loss.
 
         A floored margin proves less: on the first step where such an optimum leaves the face, if it
         does, it leaves it only in states that it visits with a probability below the floor.
         """
         return self.resolved and self.margin.kind != "floored"
 
+    def _repr_html_(self) -> str:
+        margin = f"{number(self.margin.value)} ({self.margin.kind})"
+        row = (number(self.error), margin, self.resolved, self.guaranteed)
+        return html_table("Detection", ("error", "margin", "resolved", "guaranteed"), [row])
+
 
 def cone_margin(
     mdp: MDP,
-    loss: Any,
+    loss: npt.ArrayLike,
     *,
     ties: TieRule = DEFAULT_TIES,
     floor: float = 0.0,
     enumerate_up_to: int = 4096,
 ) -> ConeMargin:
-    """The margin Δ of a loss [H, S, A].
+    """Compute how far a loss is from a wall: Δ, the least that a vertex outside its optimal face loses.
 
     It is exact on a vertex, without chance on the face, where the bound of `normalfan.geometry.reach` proves
-    itself, and where the face has at most `enumerate_up_to` policies; else it is a lower bound.
-    Actions that `ties` calls tied are optimal: it is the margin of the face that `ties` describes.
+    itself, and where the face has few policies; else it is a lower bound.
 
-    With rare states Δ is tiny and the detector blind. A `floor` > 0 disregards departures in states
-    that the departing policy visits more rarely. The value, then "floored", bounds from below what
-    any vertex loses that, on the first step where it leaves the face, leaves it in some state which
-    it visits with probability `floor` or more. It is at least floor · advantage_gap; on a vertex
-    face it is the exact minimum over the states of that probability or more.
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    loss : array_like [H, S, A]
+        The loss.
+    ties : TieRule, optional
+        When two actions count as equally good; it decides what is on the face.
+    floor : float, default 0
+        With rare states Δ is tiny and the detector blind. A positive floor disregards departures in states
+        that the departing policy visits more rarely. The value, then "floored", bounds from below what any
+        vertex loses that, on the first step where it leaves the face, leaves it in some state which it visits
+        with probability `floor` or more. It is at least floor · advantage_gap; on a vertex face it is exact.
+    enumerate_up_to : int, default 4096
+        The largest number of policies on the face that are enumerated if the bound is not exact.
+
+    Returns
+    -------
+    ConeMargin
+        The margin, of what kind it is, and where it is attained.
+
+    Raises
+    ------
+    InputError
+        If `loss` has another shape or an entry that is not finite, or `floor` is not a probability.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> nf.cone_margin(arms, [[[1.0, 1.0, 1.5]]])
+    ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))
     """
     backup = optimal_backup(mdp, as_loss(mdp, loss))
     tied = backup.tied(mdp, ties)
@@ -138,7 +190,7 @@ def cone_margin(
         (value, at), proven = _least(gaps, ceiling, counted), True
     else:
         value, at, proven = _bounded(face, gaps, counted, floor)
-        if not (proven or floor) and count_policies(face) <= enumerate_up_to:
+        if not (proven or floor) and face.n_policies <= enumerate_up_to:
             (value, at), proven = _least(gaps, listed_reach(face, enumerate_up_to), counted), True
     kind: MarginKind = "floored" if floor else "exact" if proven else "lower bound"
     return ConeMargin(value, kind, float(gaps.min()), (*at, int(departures[at].argmin())))
@@ -157,7 +209,7 @@ def _bounded(
 ) -> tuple[float, tuple[int, int], bool]:
     """A lower bound on min of gap · r*, where it is, and whether some policy attains it.
 
-    The forward bound costs one sweep for all targets. They are visited in its order, and the rest
+    The forward bound costs one pass for all targets. They are visited in its order, and the rest
     is skipped once it alone shows that they cannot be the minimum.
     """
     rows = kept_rows(face)
@@ -180,79 +232,112 @@ def _bounded(
     return lower, at, proven
 
 
-def value_error(mdp: MDP, loss: Any, model: Any) -> float:
-    """ε = sup over policies of |J_loss(π) − J_model(π)|: the extremes of J under the difference."""
+def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
+    """Compute ε = sup over policies π of |J_loss(π) − J_model(π)|, by two backups of the difference.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    loss, model : array_like [H, S, A]
+        The loss, and what was expected instead of it.
+
+    Returns
+    -------
+    float
+        The error ε.
+
+    Raises
+    ------
+    InputError
+        If `loss` or `model` has another shape or an entry that is not finite.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> nf.value_error(arms, [[[1.0, 2.0]]], model=[[[1.5, 1.0]]])
+    1.0
+    """
     difference = as_loss(mdp, loss) - as_loss(mdp, model, "model")
     least = optimal_backup(mdp, difference).value(mdp)
     most = -optimal_backup(mdp, -difference).value(mdp)
     return max(abs(least), abs(most))
 
 
-def objective_range(mdp: MDP, loss: Any) -> float:
-    """The difference between the largest and the smallest J of a policy.
+def objective_range(mdp: MDP, loss: npt.ArrayLike) -> float:
+    """Compute max_π J(π) − min_π J(π), the difference between the worst and the best policy.
 
-    It is the most that a policy can collect of the optimal advantages: like a price, a sum of
-    non-negative terms, where subtracting the extremes of J would lose digits to their size.
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    loss : array_like [H, S, A]
+        The loss.
+
+    Returns
+    -------
+    float
+        The range.
+
+    Raises
+    ------
+    InputError
+        If `loss` has another shape or an entry that is not finite.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.objective_range(nf.MDP([[0, 0]], initial=0, horizon=3), [[[1.0, 2.5]]] * 3)
+    4.5
     """
+    # Like a price it is a sum of advantages, all non-negative: subtracting the extremes would lose digits.
     advantages = optimal_backup(mdp, as_loss(mdp, loss)).advantages
     return abs(optimal_backup(mdp, -advantages).value(mdp))
 
 
-def detect(mdp: MDP, loss: Any, model: Any, *, ties: TieRule = DEFAULT_TIES, floor: float = 0.0) -> Detection:
-    """Whether planning with `model` instead of `loss` cannot go wrong: 2ε < Δ.
+def detect(
+    mdp: MDP,
+    loss: npt.ArrayLike,
+    model: npt.ArrayLike,
+    *,
+    ties: TieRule = DEFAULT_TIES,
+    floor: float = 0.0,
+) -> Detection:
+    """Decide whether planning with `model` instead of `loss` cannot go wrong: 2ε < Δ.
 
-    If it is `resolved`, every deterministic policy that is optimal for the model is optimal for the
-    loss, up to what `ties` calls equal. If not, nothing is known: the model may still be harmless.
-    With a `floor` the promise is weaker: see `Detection.guaranteed`.
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    loss, model : array_like [H, S, A]
+        The loss, and the model of it that a plan is made for.
+    ties : TieRule, optional
+        When two actions count as equally good.
+    floor : float, default 0
+        As in `cone_margin`; it weakens the promise, see `Detection.guaranteed`.
+
+    Returns
+    -------
+    Detection
+        If it is `resolved`, every deterministic policy that is optimal for the model is optimal for the loss,
+        up to what `ties` calls equal. If not, nothing is known: the model may still be harmless.
+
+    Raises
+    ------
+    InputError
+        If `loss` or `model` has another shape or an entry that is not finite, or `floor` is no probability.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> nf.detect(arms, [[[1.0, 1.0, 1.5]]], model=[[[1.0, 0.9, 1.4]]]).guaranteed
+    True
     """
     error = value_error(mdp, loss, model)
     margin = cone_margin(mdp, loss, ties=ties, floor=floor)
     return Detection(error, margin, 2 * error < margin.value)
-
-
-@dataclass(frozen=True, slots=True)
-class FanSlice:
-    """A plane through the space of losses, each grid point labelled by the face it exposes."""
-
-    labels: IntArray  # [len(ys), len(xs)], numbered in the order of appearance
-    faces: tuple[Face, ...]  # faces[label]
-
-
-def fan_slice(
-    mdp: MDP,
-    origin: Any,
-    along_x: Any,
-    along_y: Any,
-    xs: Any,
-    ys: Any,
-    *,
-    ties: TieRule = DEFAULT_TIES,
-) -> FanSlice:
-    """Label the losses origin + x·along_x + y·along_y: same label ⇔ same face.
-
-    `origin`, `along_x`, `along_y`: losses [H, S, A]. `xs`, `ys`: the grid's coordinates.
-    """
-    base = as_loss(mdp, origin, "origin")
-    right, up = as_loss(mdp, along_x, "along_x"), as_loss(mdp, along_y, "along_y")
-    columns, lines = _read_coordinates("xs", xs), _read_coordinates("ys", ys)
-    seen: dict[Face, int] = {}
-    labels = np.empty((len(lines), len(columns)), dtype=np.int64)
-    for row, y in enumerate(lines):
-        for column, x in enumerate(columns):
-            face = optimal_face(mdp, base + x * right + y * up, ties=ties)
-            labels[row, column] = seen.setdefault(face, len(seen))
-    return FanSlice(read_only(labels), tuple(seen))
-
-
-def _read_coordinates(name: str, coordinates: Any) -> FloatArray:
-    numbers = read_numbers(name, coordinates)
-    if numbers.ndim != 1:
-        raise InputError(
-            f"{name} has shape {list(numbers.shape)}, but must be a list of coordinates: "
-            f"flatten it, or use np.linspace."
-        )
-    check_finite(name, numbers)
-    return np.asarray(numbers, dtype=np.float64)
 
 
 def _read_floor(floor: float) -> float:

@@ -4,7 +4,7 @@ It bounds what a selector on the face loses by a wrong prediction, ε ≤ diam �
 
 L∞, exact. It is the widest coordinate. q_h(s,a) is greatest when s is reached as often as possible
 and a taken there; it is least, 0, when another kept action is taken instead or, if a is the only
-one, when s is reached as seldom as possible. That is two restricted backups for each (h,s).
+one, when s is reached as rarely as possible. That is two restricted backups for each (h,s).
 
 Faces without chance, exact. Two vertices are two paths, and each layer on which they differ adds 2
 to the L1 distance and to the square of the L2 distance. They can differ on *every* layer that keeps
@@ -17,12 +17,6 @@ Small faces, exact. A convex function is greatest at vertices: list them and com
 Otherwise an upper bound, layer by layer. Two policies agree as long as there was no choice, so
 ‖q_h − q'_h‖₁ ≤ 2(1 − Pr(every state up to step h had a single kept action)). Both lie in the box of
 the coordinates' ranges. And ‖x‖₂² ≤ ‖x‖₁ ‖x‖∞.
-
-    >>> from normalfan.geometry.face import whole_polytope
-    >>> from normalfan.problem.mdp import MDP
-    >>> face = whole_polytope(MDP(np.array([[0, 1, 1], [1, 1, 1]]), initial=0, horizon=2))
-    >>> diameter(face), diameter(face, "linf")
-    (Diameter(value=4.0, kind='exact'), Diameter(value=1.0, kind='exact'))
 """
 
 from __future__ import annotations
@@ -35,7 +29,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.geometry.face import Face
-from normalfan.geometry.reach import count_policies, is_unbranched
+from normalfan.geometry.reach import is_unbranched
 from normalfan.problem.arrays import FloatArray, IntArray
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
@@ -49,16 +43,54 @@ TARGETS_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class Diameter:
-    """The largest distance between two points of a face, or a bound on it."""
+    """The largest distance between two points of a face, or a bound on it; see `diameter`.
+
+    Attributes
+    ----------
+    value : float
+        The distance.
+    kind : {"exact", "upper bound"}
+        What `value` is.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.diameter(nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=3)))
+    Diameter(value=6.0, kind='exact')
+    """
 
     value: float
     kind: Literal["exact", "upper bound"]
 
 
 def diameter(face: Face, norm: Norm = "l1", *, enumerate_up_to: int = 256) -> Diameter:
-    """The diameter of a face in the norm "l1", "l2" or "linf".
+    """Compute the diameter of a face: the largest ‖u − v‖ over its occupancy measures u and v.
 
-    `enumerate_up_to`: the largest number of policies on the face for which all pairs are compared.
+    Parameters
+    ----------
+    face : Face
+        The face.
+    norm : {"l1", "l2", "linf"}, default "l1"
+        How distance is measured.
+    enumerate_up_to : int, default 256
+        The largest number of policies on the face for which all pairs are compared.
+
+    Returns
+    -------
+    Diameter
+        The diameter, or an upper bound on it.
+
+    Raises
+    ------
+    InputError
+        If `norm` is another.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> face = nf.whole_polytope(nf.MDP([[0, 1, 1], [1, 1, 1]], initial=0, horizon=2))
+    >>> nf.diameter(face), nf.diameter(face, "linf")
+    (Diameter(value=4.0, kind='exact'), Diameter(value=1.0, kind='exact'))
     """
     if norm not in METRICS:
         raise InputError(f'norm is {norm!r}, but must be one of "l1", "l2", "linf": choose one.')
@@ -68,7 +100,7 @@ def diameter(face: Face, norm: Norm = "l1", *, enumerate_up_to: int = 256) -> Di
         return Diameter(_between_paths(face, norm), "exact")
     if norm == "linf":
         return Diameter(float(_widths(face).max()), "exact")
-    if count_policies(face) <= enumerate_up_to:
+    if face.n_policies <= enumerate_up_to:
         return Diameter(_between_vertices(face, norm, enumerate_up_to), "exact")
     return Diameter(_bound(face, norm), "upper bound")
 
@@ -120,12 +152,12 @@ def _widths(face: Face) -> FloatArray:
 
 def _extreme_reach(face: Face, step: int, targets: IntArray) -> tuple[FloatArray, FloatArray]:
     """The least and the greatest probability of being in each target at `step`, [n] each."""
-    seldom = np.zeros((face.mdp.n_states, len(targets)))
-    seldom[targets, np.arange(len(targets))] = 1.0
-    often = seldom
+    least = np.zeros((face.mdp.n_states, len(targets)))
+    least[targets, np.arange(len(targets))] = 1.0
+    most = least
     for h in range(step - 1, -1, -1):
         kept = face.mask[h][:, :, None]
         # Where nothing is kept 1 and 0 stand in: no policy of the face ever gets there.
-        seldom = face.mdp.transitions.expect(h, seldom).min(axis=1, where=kept, initial=1.0)
-        often = face.mdp.transitions.expect(h, often).max(axis=1, where=kept, initial=0.0)
-    return face.mdp.initial @ seldom, face.mdp.initial @ often
+        least = face.mdp.transitions.expect(h, least).min(axis=1, where=kept, initial=1.0)
+        most = face.mdp.transitions.expect(h, most).max(axis=1, where=kept, initial=0.0)
+    return face.mdp.initial @ least, face.mdp.initial @ most

@@ -8,13 +8,6 @@ is optimal at (h,s) and s is reached from the start through kept actions. Then
     dim F         =  #kept (h,s,a) − #reached (h,s)
     F ∩ F' ≠ ∅    ⇔  from every start state some policy stays within both masks to the end
     ⟨u, ℓ⟩        is minimised over u ∈ F by one backup restricted to the mask.
-
-    >>> mdp = MDP(np.array([[0, 0]]), initial=0, horizon=1)          # one state, two actions
-    >>> tied = optimal_face(mdp, np.array([[[1.0, 1.0]]]))
-    >>> tied.dimension, tied.is_vertex
-    (1, False)
-    >>> tied.meets(optimal_face(mdp, np.array([[[0.0, 1.0]]])))
-    True
 """
 
 from __future__ import annotations
@@ -27,6 +20,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import (
@@ -36,17 +30,42 @@ from normalfan.geometry.bellman import (
     restricted_backup,
 )
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, read_numbers, read_only
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_shape, read_numbers, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
+from normalfan.text import html_table
+
+MOST_DRAWN = 60
+"""Steps and states that a picture of a face shows at most: more could not be told apart."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Face:
-    """A face of a problem's occupancy polytope, as a canonical mask."""
+    """A face of a problem's occupancy polytope: the plans that some loss makes optimal.
+
+    Get one from `optimal_face` or `whole_polytope`. Faces are compared by content and can be dictionary keys.
+
+    Attributes
+    ----------
+    mdp : MDP
+        The problem.
+    mask : ndarray of bool [H, S, A]
+        The actions that the face's policies may take, in the states where they can be; none elsewhere.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> face = nf.optimal_face(arms, [[[1.0, 1.0, 2.0]]])
+    >>> face
+    Face(dimension=1, kept_actions=2, reached_states=1,
+         mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
+    >>> face.meets(nf.optimal_face(arms, [[[0.0, 1.0, 1.0]]]))
+    True
+    """
 
     mdp: MDP
-    mask: BoolArray  # [H, S, A], canonical
+    mask: BoolArray  # [H, S, A]
 
     @property
     def reached(self) -> BoolArray:
@@ -55,11 +74,18 @@ class Face:
 
     @property
     def dimension(self) -> int:
+        """The dimension of the face: kept actions minus reached states, over all steps."""
         return int(np.count_nonzero(self.mask)) - int(np.count_nonzero(self.reached))
 
     @property
     def is_vertex(self) -> bool:
+        """Whether the face is a single point: one plan."""
         return self.dimension == 0
+
+    @property
+    def n_policies(self) -> int:
+        """The number of deterministic policies on the mask, as an exact integer."""
+        return math.prod(self.mask.sum(axis=2)[self.reached].tolist())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Face):
@@ -69,9 +95,35 @@ class Face:
     def __hash__(self) -> int:
         return hash((self.mdp.fingerprint, self.mask.tobytes()))
 
+    def __repr__(self) -> str:
+        kept, reached = np.count_nonzero(self.mask), np.count_nonzero(self.reached)
+        counts = f"dimension={self.dimension}, kept_actions={kept}, reached_states={reached}"
+        return f"Face({counts},\n     mdp={self.mdp!r})"
+
+    def _repr_html_(self) -> str:
+        choices = self.mask.sum(axis=2)
+        counts = self.dimension, np.count_nonzero(choices), choices.sum(), np.count_nonzero(choices > 1)
+        head = ("dimension", "reached (step, state)", "kept actions", "(step, state) with a choice")
+        return html_table("Face", head, [[f"{count:,}" for count in counts]])
+
     def meets(self, other: Face) -> bool:
-        """Whether the two faces share a point."""
-        _check_same_problem(self.mdp, other.mdp)
+        """Say whether the two faces share a point.
+
+        Parameters
+        ----------
+        other : Face
+            A face of the same problem.
+
+        Returns
+        -------
+        bool
+            True exactly when crossing from one to the other is free.
+        """
+        if self.mdp is not other.mdp and self.mdp.fingerprint != other.mdp.fingerprint:
+            raise InputError(
+                "the two faces belong to different problems, but only faces of one polytope can meet: "
+                "build both from the same MDP."
+            )
         common = self.mask & other.mask
         viable = np.ones(self.mdp.n_states, dtype=bool)
         for h in range(self.mdp.horizon - 1, -1, -1):
@@ -79,18 +131,23 @@ class Face:
             viable = (common[h] & ~leaves).any(axis=1)
         return bool(viable[self.mdp.initial > 0].all())
 
-    def contains(self, visits: Any, tolerance: float = 1e-9) -> bool:
-        """Whether an occupancy measure [H, S, A] lies on the face, up to `tolerance` in each entry.
+    def contains(self, visits: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
+        """Say whether an occupancy measure lies on the face.
 
-        Anything that is not an occupancy measure of the problem at all (negative, or its flow does not
-        balance) is on no face.
+        Parameters
+        ----------
+        visits : array_like [H, S, A]
+            What `occupancy` returns. Anything else (negative, or its flow does not balance) is on no face.
+        tolerance : float, default 1e-9
+            How far each entry may be off.
+
+        Returns
+        -------
+        bool
+            Whether it does.
         """
         q = read_numbers("occupancy", visits)
-        if q.shape != self.mdp.shape:
-            raise InputError(
-                f"occupancy has shape {list(q.shape)}, but the problem needs {list(self.mdp.shape)}: "
-                f"build it with occupancy(mdp, policy)."
-            )
+        check_shape("occupancy", q.shape, self.mdp.shape, "build it with occupancy(mdp, policy)")
         if not (np.isfinite(q).all() and q.min() >= -tolerance):
             return False
         arriving = self.mdp.initial
@@ -100,24 +157,40 @@ class Face:
             arriving = self.mdp.transitions.push(h, np.asarray(q[h], dtype=np.float64))
         return bool(q[~self.mask].max(initial=0.0) <= tolerance)
 
-    def minimise(self, loss: Any) -> tuple[float, FloatArray]:
-        """The least expected loss on the face and a deterministic policy [H, S, A] that attains it.
+    def minimise(self, loss: npt.ArrayLike) -> tuple[float, FloatArray]:
+        """Find the best policy of the face under a loss.
 
-        At states where the face never is the policy is uniform: nothing depends on it there.
+        Parameters
+        ----------
+        loss : array_like [H, S, A]
+            The loss.
+
+        Returns
+        -------
+        value : float
+            The least expected loss on the face.
+        policy : ndarray [H, S, A]
+            A deterministic policy that attains it; uniform where the face's policies never are.
         """
         values, actions = restricted_backup(self.mdp, self.mask, as_loss(self.mdp, loss))
         return float(self.mdp.initial @ values[0]), as_deterministic_policy(self.mdp, actions)
 
     def vertices(self, limit: int = 10_000) -> Iterator[FloatArray]:
-        """The face's vertices, as occupancy measures [H, S, A], each once.
+        """List the vertices of the face: its deterministic policies, told apart by the states they reach.
 
-        They are the deterministic policies on the mask, told apart by the states they reach. Their
-        number is exponential: more than `limit` is refused before any is built.
+        Parameters
+        ----------
+        limit : int, default 10,000
+            A face with more policies than this is refused before any vertex is built.
+
+        Returns
+        -------
+        iterator of ndarray [H, S, A]
+            Their occupancy measures, each once.
         """
-        policies = math.prod(self.mask.sum(axis=2)[self.reached].tolist())
-        if policies > limit:
+        if self.n_policies > limit:
             raise InputError(
-                f"the face has up to {Decimal(policies):.3g} vertices, but vertices() lists at most "
+                f"the face has up to {Decimal(self.n_policies):.3g} vertices, but vertices() lists at most "
                 f"{limit}: pass a larger limit, or use minimise and diameter, which list none."
             )
         return self._vertices_from(0, self.mdp.initial, np.full(self.reached.shape, -1))
@@ -134,15 +207,90 @@ class Face:
             mass[states, choice] = 1.0
             yield from self._vertices_from(h + 1, self.mdp.transitions.push(h, mass), extended)
 
+    def plot(self) -> Any:
+        """Draw where the face's policies go: the number of kept actions in each step and reached state.
 
-def optimal_face(mdp: MDP, loss: Any, *, ties: TieRule = DEFAULT_TIES) -> Face:
-    """The face of all occupancy measures that are optimal under `loss`."""
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The first 60 steps and the first 60 states that are reached at them; needs `normalfan[plot]`.
+        """
+        from normalfan.plots import literal, new_figure
+
+        labels, kept = self.mdp.labels, self.mask[:MOST_DRAWN].sum(axis=2).T
+        states = np.flatnonzero(kept.any(axis=1))
+        counts = kept[states[:MOST_DRAWN]].astype(float)
+        n_states, n_steps = counts.shape
+        figure, axes = new_figure(
+            f"Face of dimension {self.dimension:,}",
+            x=_axis_label("step", self.mdp.horizon - n_steps),
+            y=_axis_label("state", len(states) - n_states),
+        )
+        counts[counts == 0] = np.nan  # white: the face's policies are never there
+        most = int(kept.max())
+        image = axes.imshow(counts, aspect="auto", interpolation="nearest", vmin=1, vmax=max(2, most))
+        figure.colorbar(image, label="kept actions", ticks=np.unique(np.linspace(1, most, 6).astype(int)))
+        for set_ticks, names in (
+            (axes.set_xticks, [labels.step(h) for h in range(n_steps)]),
+            (axes.set_yticks, [labels.state(s) for s in states[:n_states].tolist()]),
+        ):
+            every = 1 + len(names) // 15
+            set_ticks(range(0, len(names), every), [literal(name) for name in names[::every]])
+        return figure
+
+
+def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> Face:
+    """Find the face of all occupancy measures that are optimal under a loss.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    loss : array_like [H, S, A]
+        The loss.
+    ties : TieRule, optional
+        When two actions count as equally good.
+
+    Returns
+    -------
+    Face
+        The optimal plans.
+
+    Raises
+    ------
+    InputError
+        If `loss` has another shape or an entry that is not finite.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> nf.optimal_face(arms, [[[1.0, 2.0]]]).is_vertex, nf.optimal_face(arms, [[[1.0, 1.0]]]).is_vertex
+    (True, False)
+    """
     tied = optimal_backup(mdp, as_loss(mdp, loss)).tied(mdp, ties)
     return Face(mdp, canonical(mdp, tied))
 
 
 def whole_polytope(mdp: MDP) -> Face:
-    """The face of a constant loss: every occupancy measure."""
+    """Return the face of a constant loss: every occupancy measure of the problem.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+
+    Returns
+    -------
+    Face
+        The whole polytope.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.whole_polytope(nf.MDP([[0, 0, 0]], initial=0, horizon=2)).dimension
+    4
+    """
     return Face(mdp, canonical(mdp, np.ones(mdp.shape, dtype=bool)))
 
 
@@ -156,9 +304,5 @@ def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:
     return read_only(kept)
 
 
-def _check_same_problem(mine: MDP, other: MDP) -> None:
-    if mine is not other and mine.fingerprint != other.fingerprint:
-        raise InputError(
-            "the two faces belong to different problems, but only faces of one polytope can meet: "
-            "build both from the same MDP."
-        )
+def _axis_label(noun: str, missing: int) -> str:
+    return f"{noun} ({missing:,} more are not drawn)" if missing else noun

@@ -5,9 +5,9 @@ of F is in s* at step h*. The cone margin needs the least positive one,
 
     r* = min { r(π) : π a deterministic policy of F, r(π) > 0 },
 
-which is combinatorial: the policy should shun the target, but not altogether, and takes *one*
-action where these two aims meet. Lower bounds come from pairs of numbers: `sure`, at least which
-every policy has, and `some`, at least which every policy has that has any.
+which is combinatorial: the policy should avoid the target, but not altogether, and takes *one*
+action where these two aims meet. Lower bounds come from pairs of numbers: `sure`, a bound on the
+probability for every policy, and `some`, a bound for every policy whose probability is positive.
 
 Forward, for all targets at once: probabilities of being in s at step h. At the start both are ρ,
 then
@@ -49,7 +49,6 @@ probability of the move.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,25 +89,25 @@ class KeptRows:
         least[entries < choices[start]] = 0.0  # some action of s does not lead to s'
         return start, end, least, cell
 
-    def outlook(self, sure: FloatArray, some: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def bounds_ahead(self, sure: FloatArray, some: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For each pair, [n], E sure and the bracket of the equation of `some`."""
-        shunning: FloatArray = self.kernel @ sure
-        turning = np.minimum.reduceat(self._turns(sure, some), self.kernel.indptr[:-1])
-        return shunning, shunning + turning
+        avoiding: FloatArray = self.kernel @ sure
+        extra = np.minimum.reduceat(self._extras(sure, some), self.kernel.indptr[:-1])
+        return avoiding, avoiding + extra
 
-    def cheapest_turn(self, pair: int, sure: FloatArray, some: FloatArray) -> int:
-        """The successor of `pair` where it costs least to reach the target after all."""
+    def least_extra(self, pair: int, sure: FloatArray, some: FloatArray) -> int:
+        """The successor of `pair` from which reaching the target adds least."""
         entries = slice(self.kernel.indptr[pair], self.kernel.indptr[pair + 1])
-        return int(self.kernel.indices[entries][self._turns(sure, some)[entries].argmin()])
+        return int(self.kernel.indices[entries][self._extras(sure, some)[entries].argmin()])
 
-    def _turns(self, sure: FloatArray, some: FloatArray) -> FloatArray:
-        turns: FloatArray = self.kernel.data * (some - sure)[self.kernel.indices]
-        return turns
+    def _extras(self, sure: FloatArray, some: FloatArray) -> FloatArray:
+        extras: FloatArray = self.kernel.data * (some - sure)[self.kernel.indices]
+        return extras
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """Lower bounds for every policy, and for every policy that has any."""
+    """Lower bounds on a probability: for every policy, and for every policy where it is positive."""
 
     sure: FloatArray  # [H, S]; [h*+1, S] of a target at step h*
     some: FloatArray  # the same shape, ∞ where there is no way
@@ -137,8 +136,8 @@ def forward_pair(face: Face, rows: Sequence[KeptRows]) -> Pair:
         start, end, least, cell = kept.sure_step()
         passed = sure[h, start] * least
         sure[h + 1] = np.bincount(end, weights=passed, minlength=face.mdp.n_states)
-        turns = some[h, kept.sources()] * kept.kernel.data - passed[cell]
-        np.minimum.at(some[h + 1], kept.kernel.indices, turns)
+        extras = some[h, kept.sources()] * kept.kernel.data - passed[cell]
+        np.minimum.at(some[h + 1], kept.kernel.indices, extras)
         some[h + 1] += sure[h + 1]
     return Pair(sure, some)
 
@@ -149,9 +148,9 @@ def backward_pair(face: Face, rows: Sequence[KeptRows], step: int, state: int) -
     some = np.full((step + 1, face.mdp.n_states), np.inf)
     sure[step, state] = some[step, state] = 1.0
     for h in range(step - 1, -1, -1):
-        shun, turn = rows[h].outlook(sure[h + 1], some[h + 1])
-        sure[h, rows[h].reached] = np.minimum.reduceat(shun, rows[h].first)
-        some[h, rows[h].reached] = np.minimum.reduceat(turn, rows[h].first)
+        avoiding, entering = rows[h].bounds_ahead(sure[h + 1], some[h + 1])
+        sure[h, rows[h].reached] = np.minimum.reduceat(avoiding, rows[h].first)
+        some[h, rows[h].reached] = np.minimum.reduceat(entering, rows[h].first)
     return Pair(sure, some)
 
 
@@ -160,31 +159,31 @@ def reach_bound(forward: Pair, to_target: Pair) -> float:
     steps = len(to_target.sure)
     there, onward = forward.some[:steps], to_target.some
     sure = forward.sure[:steps] * to_target.sure
-    turns = np.full(sure.shape, np.inf)
+    extras = np.full(sure.shape, np.inf)
     on_path = np.isfinite(there) & np.isfinite(onward)
-    turns[on_path] = there[on_path] * onward[on_path] - sure[on_path]
-    return float((sure.sum(axis=1) + turns.min(axis=1)).max())
+    extras[on_path] = there[on_path] * onward[on_path] - sure[on_path]
+    return float((sure.sum(axis=1) + extras.min(axis=1)).max())
 
 
 def attained_reach(face: Face, rows: Sequence[KeptRows], to_target: Pair, state: int) -> float:
     """r(π) > 0 of the policy that the backward pair suggests: never below r*.
 
-    It shuns the target everywhere except on one path to it. Where mass that shuns the target comes
+    It avoids the target everywhere except on one path to it. Where mass that avoids the target comes
     upon that path it has to go along.
     """
     sure, some = to_target.sure, to_target.some
     mass = face.mdp.initial
     start = np.flatnonzero(mass)
-    turning = int(start[(mass[start] * (some[0] - sure[0])[start]).argmin()])
+    on_path = int(start[(mass[start] * (some[0] - sure[0])[start]).argmin()])
     for h in range(len(sure) - 1):
         kept = rows[h]
-        shun, turn = kept.outlook(sure[h + 1], some[h + 1])
-        taken = np.lexsort((shun, kept.states))[kept.first]
-        own = np.flatnonzero(kept.states == turning)
-        pair = int(own[turn[own].argmin()])
-        taken[kept.reached == turning] = pair
+        avoiding, entering = kept.bounds_ahead(sure[h + 1], some[h + 1])
+        taken = np.lexsort((avoiding, kept.states))[kept.first]
+        own = np.flatnonzero(kept.states == on_path)
+        pair = int(own[entering[own].argmin()])
+        taken[kept.reached == on_path] = pair
         mass = kept.kernel[taken].T @ mass[kept.reached]
-        turning = kept.cheapest_turn(pair, sure[h + 1], some[h + 1])
+        on_path = kept.least_extra(pair, sure[h + 1], some[h + 1])
     return float(mass[state])
 
 
@@ -217,9 +216,3 @@ def is_unbranched(face: Face) -> bool:
     return face.mdp.has_certain_start and all(
         (successors[h % len(successors)][mask.reshape(-1)] == 1).all() for h, mask in enumerate(face.mask)
     )
-
-
-def count_policies(face: Face) -> int:
-    """How many deterministic policies the face has, as an exact integer."""
-    choices = face.mask.sum(axis=2)
-    return math.prod(choices[choices > 1].tolist())

@@ -24,7 +24,7 @@ Formats: docs/files.md.
 
 from normalfan.io.factored import read_features
 from normalfan.io.gym import expected_rewards, from_gymnasium
-from normalfan.io.losses import open_losses, save_losses
+from normalfan.io.loss_files import open_losses, save_losses
 from normalfan.io.models import load_mdp, save_mdp
 
 __all__ = [

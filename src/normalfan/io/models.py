@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from normalfan.errors import InputError
-from normalfan.io.arrays import read_npz, write_npz
+from normalfan.io.array_files import read_npz, write_npz
 from normalfan.io.gym import PREFIX, from_gymnasium
 from normalfan.io.model_tables import read_model_table, write_model_table
 from normalfan.io.starts import state_index

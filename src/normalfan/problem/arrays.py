@@ -5,6 +5,7 @@ Axis legend, everywhere in the package: T rounds, H steps, S states, A actions, 
 
 from __future__ import annotations
 
+import mmap
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from normalfan.errors import InputError
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+SparseMatrix: TypeAlias = Any  # a scipy.sparse array or matrix: scipy has no types
 
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 
@@ -22,7 +24,7 @@ PROBABILITY_TOLERANCE = 1e-9
 """How far a row of probabilities may be from summing to one (rounding, not modelling)."""
 
 
-def read_numbers(name: str, array: Any) -> npt.NDArray[Any]:
+def read_numbers(name: str, array: npt.ArrayLike) -> npt.NDArray[Any]:
     """`array` as a NumPy array of real numbers, without a copy where none is needed."""
     numbers = np.asarray(array)
     if numbers.dtype.kind not in "fiub":
@@ -31,6 +33,12 @@ def read_numbers(name: str, array: Any) -> npt.NDArray[Any]:
             f"convert it first, e.g. with np.asarray({name}, dtype=float)."
         )
     return numbers
+
+
+def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int, ...], remedy: str) -> None:
+    """Refuse an array that does not have the shape that the problem needs."""
+    if shape != expected:
+        raise InputError(f"{name} has shape {list(shape)}, but the problem needs {list(expected)}: {remedy}.")
 
 
 def check_finite(name: str, numbers: npt.NDArray[Any], offset: tuple[int, ...] = ()) -> None:
@@ -80,3 +88,36 @@ def read_only(array: AnyArray) -> AnyArray:
     """`array` itself, with writing switched off: results do not change under their reader."""
     array.flags.writeable = False
     return array
+
+
+def release_pages(array: npt.NDArray[Any]) -> None:
+    """Give the memory pages under `array` back to the system if a file backs them; otherwise do nothing.
+
+    Pages of a mapped file stay in the process's memory after they were read, so a stream that is longer than
+    memory would fill it. Whoever reads them again finds them in the system's file cache or on disk.
+    """
+    mapped = _mapped_file(array)
+    if mapped is None or not hasattr(mmap, "MADV_DONTNEED") or not array.size:
+        return
+    origin = np.frombuffer(mapped, dtype=np.uint8).__array_interface__["data"][0]
+    first, last = np.lib.array_utils.byte_bounds(array)
+    # Only whole pages: their neighbours' edges stay.
+    start = -(-(first - origin) // mmap.PAGESIZE) * mmap.PAGESIZE
+    stop = (last - origin) // mmap.PAGESIZE * mmap.PAGESIZE
+    if start < stop:
+        mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
+
+
+def _mapped_file(array: npt.NDArray[Any]) -> mmap.mmap | None:
+    """The mapping that `array` is a view of, if releasing its pages loses nothing.
+
+    Copy-on-write mappings (mode "c") contain changes that are nowhere else: those are left alone.
+    """
+    owner: Any = array
+    while owner is not None:
+        if isinstance(owner, np.memmap) and owner.mode not in ("r", "r+"):
+            return None
+        if isinstance(owner, mmap.mmap):
+            return owner
+        owner = getattr(owner, "base", None)
+    return None

@@ -5,11 +5,9 @@ one round (a block begins with the last round of the block before it), because t
 needs the face of the round before: blocks can then be priced independently, in any order, by any
 thread. Nothing is copied that need not be, so a memory-mapped file is read page by page.
 
-Everything is a loss and minimised. Rewards are negated at this edge, by name: `rewards(…)`.
-
-    >>> prices = ArrayLosses(np.array([[1.0, 2.0], [3.0, 0.0]]), axes="TA")     # a bandit's losses
-    >>> [block.shape for block in prices.blocks((1, 1, 2), rounds=8)]
-    [(2, 1, 1, 2)]
+Everything is a loss and minimised. Rewards are negated at this edge, by name: `rewards(…)`. An array that
+lacks some of the axes T, H, S, A is constant along them, and says so by name, in Python (`axes="TSA"`) as on
+the command line (`--axes TSA`): axes are never guessed from a shape.
 """
 
 from __future__ import annotations
@@ -22,54 +20,105 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.problem.arrays import FloatArray, check_finite, read_numbers
-from normalfan.problem.mapped import release_pages
+from normalfan.problem.arrays import (
+    FloatArray,
+    SparseMatrix,
+    check_finite,
+    check_shape,
+    read_numbers,
+    release_pages,
+)
 from normalfan.problem.mdp import MDP
 
 Shape: TypeAlias = tuple[int, int, int]
 
+ALL_AXES = "THSA"
+
 
 @runtime_checkable
 class LossStream(Protocol):
-    """Rounds of losses, read in order, in blocks that overlap by one round."""
+    """Rounds of losses, read in order, in blocks; implement it to price a source of your own.
+
+    Examples
+    --------
+    >>> class Ramp:                                             # in round t everything costs t
+    ...     n_rounds, is_view = 3, False
+    ...
+    ...     def blocks(self, shape, rounds):
+    ...         losses = (np.full(shape, float(t)) for t in range(3))
+    ...         return IterableLosses(losses).blocks(shape, rounds)
+    >>> isinstance(Ramp(), LossStream)
+    True
+    """
 
     @property
     def n_rounds(self) -> int | None:
-        """How many rounds there are, or None if only reading them can tell."""
+        """The number of rounds, or None if only reading them can tell."""
         ...
 
     @property
     def is_view(self) -> bool:
         """Whether blocks are views of memory that exists anyway, so that large ones cost nothing."""
-        ...
+        return False
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        """Blocks of at most `rounds` new rounds each, for losses of shape [H, S, A]."""
+        """Read the rounds in order, in blocks that overlap by one round.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            The problem's [H, S, A].
+        rounds : int
+            How many new rounds a block has at most.
+
+        Returns
+        -------
+        iterator of ndarray [B, H, S, A]
+            In float64. Each block after the first begins with the last round of the block before it.
+        """
         ...
 
 
-Losses: TypeAlias = LossStream | npt.ArrayLike | Iterable[npt.ArrayLike]
-"""What may be passed as losses: a stream, an array [T, H, S, A], or rounds [H, S, A] one by one."""
+Losses: TypeAlias = npt.ArrayLike | LossStream | Iterable[npt.ArrayLike]
+"""What may be passed as losses: an array [T, H, S, A], a stream, or an iterable of rounds [H, S, A]."""
 
 
-class ArrayLosses:
-    """An array of losses, in memory or memory-mapped, of any real dtype.
+class ArrayLosses(LossStream):
+    """Losses in one array, in memory or memory-mapped, of any real dtype.
 
-    `axes` names the axes that the array has, in this order, out of T, H, S, A; the loss is constant
-    along those it lacks. "TSA" is a loss that is the same at every step, "TA" a bandit's. `round_names`
-    are for reports (dates, say).
+    Parameters
+    ----------
+    array : array_like
+        The losses, with the axes that `axes` names.
+    axes : str, default "THSA"
+        The axes that `array` has, in this order, out of T (rounds), H (steps), S (states) and A (actions).
+        The loss is the same along those that are missing: with "TSA" at every step.
+    round_names : sequence of str, optional
+        What the rounds are called in frames and reports, such as dates.
+
+    Raises
+    ------
+    InputError
+        If `array` is not numeric or has another number of axes, or if names and rounds differ in number.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.ArrayLosses([[1.0, 2.0], [3.0, 0.0]], axes="TA", round_names=["monday", "tuesday"])
+    ArrayLosses(T=2, A=2, float64)
     """
 
-    def __init__(self, array: Any, axes: str = "THSA", *, round_names: Sequence[str] | None = None) -> None:
-        _check_axes(axes, among="THSA", first="T")
+    def __init__(
+        self, array: npt.ArrayLike, axes: str = ALL_AXES, *, round_names: Sequence[str] | None = None
+    ) -> None:
         self.array = read_numbers("losses", array)
         self.axes = axes
-        if self.array.ndim != len(axes):
-            raise InputError(
-                f"losses have shape {list(self.array.shape)}, but {len(axes)} axes ({axes}) were "
-                f'announced: pass [T, H, S, A], or name the axes with ArrayLosses(array, axes="TSA").'
-            )
+        check_axes("losses", self.array.shape, axes)
         self.round_names = _read_names("round_names", round_names, self.n_rounds)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{axis}={size}" for axis, size in zip(self.axes, self.array.shape, strict=True))
+        return f"ArrayLosses({sizes}, {self.array.dtype})"
 
     @property
     def n_rounds(self) -> int:
@@ -82,20 +131,42 @@ class ArrayLosses:
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         for start in range(0, self.n_rounds, rounds):
             rows = self.array[max(start - 1, 0) : start + rounds]
-            sizes = dict(zip("THSA", (len(rows), *shape), strict=True))
+            sizes = dict(zip(ALL_AXES, (len(rows), *shape), strict=True))
             yield _expand("losses", rows, self.axes, sizes)
             release_pages(rows)
 
 
-class IterableLosses:
-    """Losses that arrive one round at a time, from any iterable; read once, as they come."""
+class IterableLosses(LossStream):
+    """Losses that arrive one round at a time, from any iterable; read once, as they come.
 
-    is_view = False
+    Parameters
+    ----------
+    source : iterable of array_like
+        One array for each round.
+    axes : str, default "HSA"
+        The axes that a round has, as in `ArrayLosses`.
 
-    def __init__(self, source: Iterable[Any], axes: str = "HSA") -> None:
-        _check_axes(axes, among="HSA")
+    Raises
+    ------
+    InputError
+        If `axes` is not made of H, S and A in this order.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> arriving = nf.IterableLosses(([t % 2, 0.5] for t in range(4)), axes="A")
+    >>> nf.price_stream(arms, arriving).prices
+    array([0. , 0.5, 0.5, 0.5])
+    """
+
+    def __init__(self, source: Iterable[npt.ArrayLike], axes: str = "HSA") -> None:
+        _check_order(axes, "HSA")
         self.source = source
         self.axes = axes
+
+    def __repr__(self) -> str:
+        return f"IterableLosses({type(self.source).__name__}, axes={self.axes!r})"
 
     @property
     def n_rounds(self) -> None:
@@ -104,28 +175,45 @@ class IterableLosses:
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         sizes = dict(zip("HSA", shape, strict=True))
         arriving = iter(self.source)
-        first, held = 0, list[FloatArray]()
+        first, kept = 0, list[FloatArray]()
         while fresh := list(islice(arriving, rounds)):
             for t, loss in enumerate(fresh, start=first):
                 name = f"losses of round {t}"
-                held.append(_expand(name, read_numbers(name, loss), self.axes, sizes))
-            yield np.stack(held)
-            first, held = first + len(fresh), held[-1:]
+                kept.append(_expand(name, read_numbers(name, loss), self.axes, sizes))
+            yield np.stack(kept)
+            first, kept = first + len(fresh), kept[-1:]
 
 
-class FactoredLosses:
-    """ℓ_t = Σ_k θ_t[k] · Φ_k: a few coefficients a round (prices) times fixed features (quantities).
+class FactoredLosses(LossStream):
+    """Losses ℓ_t = Σ_k θ_t[k] · Φ_k: a few coefficients a round (prices) times fixed features (quantities).
 
-    `coefficients`: [T, K]. `features`: [K, H, S, A], or scipy sparse [K, H·S·A]. `round_names` and
-    `feature_names` are for reports and files.
+    Parameters
+    ----------
+    coefficients : array_like [T, K]
+        The θ of each round.
+    features : array_like [K, H, S, A], or scipy sparse [K, H·S·A]
+        The Φ that they multiply.
+    round_names, feature_names : sequence of str, optional
+        What rounds and features are called in frames, reports and files.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, a number is not finite, or names and what they name differ in number.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)                     # buy, or do not
+    >>> losses = nf.FactoredLosses([[3.0, 5.0], [6.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]])
+    >>> losses, nf.price_stream(arms, losses).prices
+    (FactoredLosses(T=2, K=2), array([0., 1.]))
     """
-
-    is_view = False
 
     def __init__(
         self,
-        coefficients: Any,
-        features: Any,
+        coefficients: npt.ArrayLike,
+        features: npt.ArrayLike | SparseMatrix,
         *,
         round_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -146,6 +234,9 @@ class FactoredLosses:
         self.round_names = _read_names("round_names", round_names, self.n_rounds)
         self.feature_names = _read_names("feature_names", feature_names, self.features.shape[0])
 
+    def __repr__(self) -> str:
+        return f"FactoredLosses(T={self.n_rounds}, K={self.features.shape[0]})"
+
     @property
     def n_rounds(self) -> int:
         return len(self.coefficients)
@@ -163,14 +254,15 @@ class FactoredLosses:
             yield (transposed @ theta.T).T.reshape(len(theta), *shape)
 
 
-class Negated:
+class Negated(LossStream):
     """The negative of another stream."""
-
-    is_view = False
 
     def __init__(self, stream: LossStream) -> None:
         self.stream = stream
         self.round_names = names_of_rounds(stream)
+
+    def __repr__(self) -> str:
+        return f"Negated({self.stream!r})"
 
     @property
     def n_rounds(self) -> int | None:
@@ -181,13 +273,35 @@ class Negated:
             yield -block
 
 
-def rewards(source: Any) -> Negated:
-    """Rewards, to be maximised, as the losses that the rest of the package minimises."""
+def rewards(source: Losses) -> LossStream:
+    """Turn rewards, to be maximised, into the losses that the rest of the package minimises.
+
+    Parameters
+    ----------
+    source : array_like [T, H, S, A], LossStream, or iterable of array_like [H, S, A]
+        The rewards, in any form that losses may have.
+
+    Returns
+    -------
+    LossStream
+        Their negatives.
+
+    Raises
+    ------
+    InputError
+        If `source` is none of these.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.rewards(nf.ArrayLosses([[1, 0], [0, 1]], axes="TA"))
+    Negated(ArrayLosses(T=2, A=2, int64))
+    """
     return Negated(as_stream(source))
 
 
-def as_stream(losses: Any) -> LossStream:
-    """What a user may pass as losses: an array, a stream, or any iterable of rounds."""
+def as_stream(losses: Losses) -> LossStream:
+    """What a user may pass as losses, as a stream."""
     if isinstance(losses, LossStream):
         return losses
     if isinstance(losses, np.ndarray | list | tuple):
@@ -196,7 +310,7 @@ def as_stream(losses: Any) -> LossStream:
         return IterableLosses(losses)
     raise InputError(
         f"losses are of type {type(losses).__name__}, but must be an array [T, H, S, A], a loss stream "
-        f"or an iterable of rounds [H, S, A]: see normalfan.losses."
+        f"or an iterable of rounds [H, S, A]: see help(normalfan.ArrayLosses)."
     )
 
 
@@ -221,12 +335,40 @@ def rounds_of(stream: LossStream, first: int, stop: int) -> LossStream:
     )
 
 
-def as_loss(mdp: MDP, loss: Any, name: str = "loss") -> FloatArray:
+def as_loss(mdp: MDP, loss: npt.ArrayLike, name: str = "loss") -> FloatArray:
     """One loss [H, S, A], validated, as a contiguous float64 array."""
     numbers = read_numbers(name, loss)
-    _check_shape(name, numbers.shape, mdp.shape)
+    check_shape(name, numbers.shape, mdp.shape, "reorder the axes (steps, states, actions)")
     check_finite(name, numbers)
     return np.ascontiguousarray(numbers, dtype=np.float64)
+
+
+def check_axes(name: str, shape: tuple[int, ...], axes: str) -> None:
+    """Refuse an array of rounds that cannot have the named axes."""
+    _check_order(axes, ALL_AXES, first="T")
+    if len(shape) != len(axes):
+        raise InputError(
+            f"{name} has shape {list(shape)}, but must have the axes [{', '.join(axes)}]: if it lacks some "
+            f'of [T, H, S, A], name those it has, as in ArrayLosses(array, axes="TSA") or --axes TSA.'
+        )
+
+
+def _check_order(axes: str, among: str, first: str = "") -> None:
+    ordered = "".join(axis for axis in among if axis in axes)
+    if not axes or axes != ordered or not axes.startswith(first):
+        raise InputError(
+            f"axes is {axes!r}, but must name, in this order and without repeats, some of {among}"
+            f"{' and begin with ' + first if first else ''}: transpose the array if need be."
+        )
+
+
+def _expand(name: str, array: npt.NDArray[Any], axes: str, sizes: dict[str, int]) -> FloatArray:
+    """`array`, which has the named axes, as a float64 view that has all of `sizes`."""
+    remedy = f"put its axes in the order [{', '.join(axes)}], or name those it has with axes="
+    check_shape(name, array.shape, tuple(sizes[axis] for axis in axes), remedy)
+    lacking = tuple(i for i, axis in enumerate(sizes) if axis not in axes)
+    numbers = array.astype(np.float64, copy=False)
+    return np.broadcast_to(np.expand_dims(numbers, lacking), tuple(sizes.values()))
 
 
 def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
@@ -239,32 +381,7 @@ def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[s
     return tuple(map(str, names))
 
 
-def _expand(name: str, array: npt.NDArray[Any], axes: str, sizes: dict[str, int]) -> FloatArray:
-    """`array`, which has the named axes, as a float64 view that has all of `sizes`."""
-    _check_shape(name, array.shape, tuple(sizes[axis] for axis in axes))
-    lacking = tuple(i for i, axis in enumerate(sizes) if axis not in axes)
-    numbers = array.astype(np.float64, copy=False)
-    return np.broadcast_to(np.expand_dims(numbers, lacking), tuple(sizes.values()))
-
-
-def _check_shape(name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    if shape != expected:
-        raise InputError(
-            f"{name} has shape {list(shape)}, but the problem needs {list(expected)}: "
-            f"check the order of the axes (rounds, steps, states, actions)."
-        )
-
-
-def _check_axes(axes: str, *, among: str, first: str = "") -> None:
-    ordered = "".join(axis for axis in among if axis in axes)
-    if not axes or axes != ordered or not axes.startswith(first):
-        raise InputError(
-            f"axes is {axes!r}, but must name, in this order and without repeats, some of {among}"
-            f"{' and begin with ' + first if first else ''}: transpose the array if need be."
-        )
-
-
-def _read_features(features: Any) -> Any:
+def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:
     from scipy import sparse
 
     if sparse.issparse(features):

@@ -1,58 +1,83 @@
-"""The fixed decision problem: transitions, a start, a horizon.
-
->>> import numpy as np
->>> problem = MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=3)
->>> problem
-MDP(horizon=3, states=2, actions=2, Deterministic)
->>> problem.reachable                     # which states some policy can be in, step by step
-array([[ True, False],
-       [ True,  True],
-       [ True,  True]])
-"""
+"""The fixed decision problem: transitions, a start, a horizon."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import (
     BoolArray,
     FloatArray,
+    SparseMatrix,
     check_distributions,
     read_numbers,
     read_only,
 )
-from normalfan.problem.labels import Labels
+from normalfan.problem.labels import Labels, check_labels
 from normalfan.problem.transitions import Transitions, read_transitions
+from normalfan.text import html_table
 
 
 class MDP:
     """A finite-horizon Markov decision process without its loss, validated once.
 
-    `transitions`: probabilities [H, S, A, S], or [S, A, S] with `horizon`; scipy sparse [S·A, S] with
-    `horizon`, or a list of H of them; integer next states [H, S, A], or [S, A] with `horizon`.
-    `initial`: a distribution [S] or a state's index. `labels`: names to speak with, if there are any.
+    Parameters
+    ----------
+    transitions : array_like, scipy sparse, or list of scipy sparse
+        Where actions lead: probabilities [H, S, A, S], or [S, A, S] for every step; scipy sparse [S·A, S],
+        row s·A + a, for every step, or a list of H of them; integer next states [H, S, A], or [S, A].
+    initial : array_like [S] or int
+        The distribution of the first state, or that state's index.
+    horizon : int, optional
+        The number of steps H; needed when one kernel serves all steps.
+    labels : Labels, optional
+        Names for steps, states and actions.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, a row is not a distribution, a next state does not exist, or `horizon` is
+        missing or contradicts the transitions.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.MDP([[[0.9, 0.1], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]], initial=0, horizon=3)
+    MDP(horizon=3, states=2, actions=2, Dense)
+    >>> corridor = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=3)      # integers: next states
+    >>> corridor.reachable                                            # by some policy, step by step
+    array([[ True, False],
+           [ True,  True],
+           [ True,  True]])
     """
 
     def __init__(
-        self, transitions: Any, initial: Any, horizon: int | None = None, *, labels: Labels | None = None
+        self,
+        transitions: npt.ArrayLike | SparseMatrix | Sequence[SparseMatrix] | Transitions,
+        initial: npt.ArrayLike,
+        horizon: int | None = None,
+        *,
+        labels: Labels | None = None,
     ) -> None:
         self.transitions: Transitions
         self.transitions, self.horizon = read_transitions(transitions, horizon)
         self.initial: FloatArray = _read_initial(initial, self.n_states)
         self.labels = labels or Labels()
-        self.labels.check(self.shape)
+        check_labels(self.labels, self.shape)
 
     @property
     def n_states(self) -> int:
+        """The number of states S."""
         return self.transitions.n_states
 
     @property
     def n_actions(self) -> int:
+        """The number of actions A."""
         return self.transitions.n_actions
 
     @property
@@ -72,6 +97,7 @@ class MDP:
 
     @cached_property
     def has_certain_start(self) -> bool:
+        """Whether every round begins in the same state."""
         return int(np.count_nonzero(self.initial)) == 1
 
     @cached_property
@@ -95,8 +121,15 @@ class MDP:
         kind = type(self.transitions).__name__
         return f"MDP(horizon={self.horizon}, states={self.n_states}, actions={self.n_actions}, {kind})"
 
+    def _repr_html_(self) -> str:
+        start = int(np.count_nonzero(self.initial))
+        starts = f"state {self.labels.state(int(self.initial.argmax()))}" if start == 1 else f"{start} states"
+        kind = type(self.transitions).__name__.lower()
+        rows = [(*self.shape, kind, starts)]
+        return html_table("Decision problem", ("steps", "states", "actions", "transitions", "start"), rows)
 
-def _read_initial(initial: Any, n_states: int) -> FloatArray:
+
+def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
     numbers = read_numbers("initial", initial)
     if numbers.ndim == 0:
         if numbers.dtype.kind not in "iu" or not 0 <= int(numbers) < n_states:

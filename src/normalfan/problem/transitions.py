@@ -8,7 +8,7 @@ Everything above this module sees the dynamics through
 which are adjoint, ⟨q, expect v⟩ = ⟨push q, v⟩. Since probabilities are non-negative the same two
 maps answer questions of support: a sum of non-negative terms is positive exactly when one of them is.
 Dense, sparse and deterministic kernels differ in these maps and nowhere else. What is not linear
-(least probable paths, compiled sweeps, exact rationals) reads the common `csr` form.
+(least probable paths, compiled kernels, exact rationals) reads the common `csr` form.
 
     >>> walk = Deterministic(np.array([[[0, 1], [1, 1]]]))      # one kernel, two states, two actions
     >>> walk.expect(0, np.array([5.0, 7.0]))
@@ -45,15 +45,52 @@ class Transitions(Protocol):
     n_actions: int
 
     def expect(self, step: int, values: FloatArray) -> FloatArray:
-        """E[values(s') | s, a]: from [S] to [S, A], or from [S, n] to [S, A, n]."""
+        """Expect values one step later: E[values(s') | s, a].
+
+        Parameters
+        ----------
+        step : int
+            The step h.
+        values : ndarray [S] or [S, n]
+            A number, or n of them, for each next state.
+
+        Returns
+        -------
+        ndarray [S, A] or [S, A, n]
+            Their means.
+        """
         ...
 
     def push(self, step: int, mass: FloatArray) -> FloatArray:
-        """Where the mass on state-action pairs, [S, A], goes: [S]."""
+        """Move mass one step on: Σ_{s,a} mass(s,a) P_h(· | s,a).
+
+        Parameters
+        ----------
+        step : int
+            The step h.
+        mass : ndarray [S, A]
+            What is on each state and action.
+
+        Returns
+        -------
+        ndarray [S]
+            What arrives in each next state.
+        """
         ...
 
     def csr(self, step: int) -> Any:
-        """The kernel as a scipy `csr_array` [S·A, S], sorted, without explicit zeros."""
+        """Give the kernel as a sparse matrix.
+
+        Parameters
+        ----------
+        step : int
+            The step h.
+
+        Returns
+        -------
+        scipy.sparse.csr_array [S·A, S]
+            Sorted, without explicit zeros.
+        """
         ...
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from normalfan.geometry.cone import fan_slice
+from normalfan.geometry.fan_slice import fan_slice
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray

@@ -31,7 +31,7 @@ import numpy as np
 
 from normalfan.geometry.bellman import restricted_backup
 from normalfan.geometry.face import Face
-from normalfan.geometry.reach import count_policies, is_unbranched
+from normalfan.geometry.reach import is_unbranched
 from normalfan.learners.tracking.entropy import soft_backup
 from normalfan.learners.tracking.nearest import nearest_point
 from normalfan.problem.arrays import FloatArray
@@ -60,7 +60,7 @@ def euclidean_spread(face: Face, visits: FloatArray, *, enumerate_up_to: int = 2
     """R of half the squared distance from an occupancy `visits` [H, S, A]."""
     least = _half_square(nearest_point(face, visits) - visits)
     unbranched = is_unbranched(face)
-    if not unbranched and count_policies(face) <= enumerate_up_to:
+    if not unbranched and face.n_policies <= enumerate_up_to:
         largest = max(_half_square(vertex - visits) for vertex in face.vertices(enumerate_up_to))
         return Spread(max(largest - least, 0.0), "exact")
     at_zero = _half_square(visits)

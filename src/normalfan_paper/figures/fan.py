@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from normalfan.geometry.cone import FanSlice, fan_slice
+from normalfan.geometry.fan_slice import FanSlice, fan_slice
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments.constructions import layered_tree_mdp

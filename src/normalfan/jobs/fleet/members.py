@@ -3,7 +3,7 @@
 A table has one row for each member, with the columns
 
     member, model, losses                                 its name, and where its problem and its losses are
-    features, default, horizon, start, rewards            as in `normalfan price`; each may be left out, as a
+    features, default, axes, horizon, start, rewards      as in `normalfan price`; each may be left out, as a
                                                           column or in a row
 
 Relative paths start at the table's folder. A dataset of streams is a folder `member=NAME` for each member,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars
 
 REQUIRED = ("member", "model", "losses")
-OPTIONAL = ("features", "default", "horizon", "start", "rewards")
+OPTIONAL = ("features", "default", "axes", "horizon", "start", "rewards")
 PATHS = ("model", "losses", "features")
 
 ROWS_AT_ONCE = 8192

@@ -47,7 +47,8 @@ def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
 def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
     mdp = load(member["model"], horizon=member.get("horizon"), start=member.get("start"))
     with _one_file(Path(member["losses"])) as path:
-        stream = open_losses(path, mdp, features=member.get("features"), default=member.get("default"))
+        options = {name: member.get(name) for name in ("features", "default", "axes")}
+        stream = open_losses(path, mdp, **options)
     return mdp, rewards(stream) if member.get("rewards") else stream
 
 

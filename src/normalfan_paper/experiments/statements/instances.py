@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from normalfan.geometry.face import Face, optimal_face, whole_polytope
-from normalfan.geometry.reach import count_policies
 from normalfan.learners.tracking.selection import RandomPoint, RandomVertex, uniform_policy
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
@@ -48,7 +47,7 @@ def cases(claim: str, count: int, *, degenerate: bool = False) -> Iterator[Case]
         rng = np.random.default_rng(np.random.SeedSequence([*key, draw]))
         draw += 1
         mdp = random_problem(rng)
-        if count_policies(whole_polytope(mdp)) > LISTED:
+        if whole_polytope(mdp).n_policies > LISTED:
             continue
         previous, loss = random_losses(mdp, rng)
         if degenerate and optimal_face(mdp, previous).is_vertex:

@@ -9,11 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.io.arrays import map_npy, read_npz, write_npy, write_npz
+from normalfan.io.array_files import map_npy, read_npz, write_npy, write_npz
 from normalfan.io.factored import read_factored, write_factored
 from normalfan.io.loss_tables import every_round, read_loss_table, write_loss_table
 from normalfan.io.tables import SUFFIXES, existing_file, unknown_suffix
-from normalfan.problem.losses import ArrayLosses, FactoredLosses, LossStream, names_of_rounds
+from normalfan.problem.losses import (
+    ALL_AXES,
+    ArrayLosses,
+    FactoredLosses,
+    LossStream,
+    check_axes,
+    names_of_rounds,
+)
 from normalfan.problem.mdp import MDP
 
 ROUND_LABELS = "round_labels"
@@ -26,21 +33,22 @@ def open_losses(
     *,
     features: str | Path | None = None,
     default: float | None = None,
+    axes: str | None = None,
 ) -> ArrayLosses | FactoredLosses:
     """The losses of a problem, round by round, from a file.
 
-    `.npy`: [T, H, S, A], or [T, S, A] or [T, A] if constant along the rest; read as it is used.
+    `.npy`: [T, H, S, A], or the axes that `axes` names (see `ArrayLosses`); read as it is used.
     `.npz`: one such array, or `coefficients` [T, K] and `features` [K, H, S, A]; perhaps `round_labels` [T].
     `.csv`, `.parquet`: a long table of losses, or, with `features`, coefficients per round for that table.
     `default`: what a cell that a long table leaves out costs. Tables speak in the names of `mdp` and need
     it; arrays are checked against it if it is given.
     """
     path = existing_file(source)
-    _check_options(path, features, default)
+    _check_options(path, features, default, axes)
     if path.suffix == ".npy":
-        return _array_losses(path, map_npy(path), mdp)
+        return _array_losses(path, map_npy(path), mdp, axes)
     if path.suffix == ".npz":
-        return _stored_losses(path, mdp)
+        return _stored_losses(path, mdp, axes)
     if path.suffix not in SUFFIXES:
         raise unknown_suffix(path, RULE)
     if mdp is None:
@@ -90,11 +98,15 @@ def _labels(losses: LossStream) -> dict[str, npt.NDArray[Any]]:
     return {} if names is None else {ROUND_LABELS: np.array(names)}
 
 
-def _stored_losses(path: Path, mdp: MDP | None) -> ArrayLosses | FactoredLosses:
+def _stored_losses(path: Path, mdp: MDP | None, axes: str | None) -> ArrayLosses | FactoredLosses:
     arrays = read_npz(path)
     labels = arrays.pop(ROUND_LABELS, None)
     names = None if labels is None else [str(name) for name in np.atleast_1d(labels)]
     if set(arrays) == {"coefficients", "features"}:
+        if axes is not None:
+            raise InputError(
+                f"axes is {axes!r}, but the features in {path} have all of [H, S, A]: leave it out."
+            )
         _check_shape(path, "features", arrays["features"].shape[1:], mdp)
         return FactoredLosses(arrays["coefficients"], arrays["features"], round_names=names)
     if len(arrays) != 1:
@@ -103,29 +115,33 @@ def _stored_losses(path: Path, mdp: MDP | None) -> ArrayLosses | FactoredLosses:
             f"{path} holds {shown}, but losses are one array, or coefficients and features: save those alone."
         )
     (array,) = arrays.values()
-    return _array_losses(path, array, mdp, names)
+    return _array_losses(path, array, mdp, axes, names)
 
 
 def _array_losses(
-    path: Path, array: npt.NDArray[Any], mdp: MDP | None, names: list[str] | None = None
+    path: Path,
+    array: npt.NDArray[Any],
+    mdp: MDP | None,
+    axes: str | None,
+    names: list[str] | None = None,
 ) -> ArrayLosses:
     if array.dtype.kind not in "fiub":
         raise InputError(
             f"{path} holds an array of dtype {array.dtype}, but losses are real numbers: save it as float."
         )
-    axes = {4: "THSA", 3: "TSA", 2: "TA"}.get(array.ndim)
-    if axes is None:
-        raise InputError(
-            f"{path} has shape {list(array.shape)}, but losses are [T, H, S, A], [T, S, A] or [T, A]: "
-            f"put the rounds first."
-        )
-    _check_shape(path, "losses", array.shape[1:], mdp)
-    return ArrayLosses(array, axes, round_names=names)
+    named = axes or ALL_AXES
+    check_axes(str(path), array.shape, named)
+    _check_shape(path, "losses", array.shape[1:], mdp, named)
+    return ArrayLosses(array, named, round_names=names)
 
 
-def _check_shape(path: Path, what: str, shape: tuple[int, ...], mdp: MDP | None) -> None:
-    """Refuse an array whose axes, the last of [H, S, A], are not the problem's."""
-    expected = shape if mdp is None else mdp.shape[-len(shape) :]
+def _check_shape(
+    path: Path, what: str, shape: tuple[int, ...], mdp: MDP | None, axes: str = ALL_AXES
+) -> None:
+    """Refuse an array whose axes after the first are not as long as the problem's."""
+    if mdp is None:
+        return
+    expected = tuple(size for axis, size in zip("HSA", mdp.shape, strict=True) if axis in axes)
     if shape != expected:
         raise InputError(
             f"{path} has {what} of shape [·, {', '.join(map(str, shape))}], but the model's are "
@@ -133,8 +149,10 @@ def _check_shape(path: Path, what: str, shape: tuple[int, ...], mdp: MDP | None)
         )
 
 
-def _check_options(path: Path, features: str | Path | None, default: float | None) -> None:
+def _check_options(path: Path, features: str | Path | None, default: float | None, axes: str | None) -> None:
     is_table = path.suffix in SUFFIXES
+    if axes is not None and is_table:
+        raise InputError(f"axes is {axes!r}, but the columns of {path} name its axes: leave it out.")
     if features is not None and not is_table:
         raise InputError(
             f"features is {str(features)!r}, but only a table of coefficients takes them, and {path} ends "

@@ -1,6 +1,6 @@
 """A decision problem and two losses as rationals, in nothing but standard-library types.
 
-This is what a certificate speaks of. It holds the data themselves, so that a proof can be checked
+This is what a certificate is about. It holds the data themselves, so that a proof can be checked
 years later without the arrays it came from, and a digest of one canonical text, so that two parties
 can tell in one line whether they mean the same problem.
 """
@@ -9,62 +9,51 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from normalfan.exact.rational_json import (
-    array_of,
-    canonical_text,
-    optional,
-    pair_of,
-    read_fraction,
-    read_integer,
-    record_of,
-)
+from normalfan.exact.rational_json import canonical_text
 
-Row: TypeAlias = tuple[tuple[int, Fraction], ...]  # (next state, probability > 0), by state
-Kernel: TypeAlias = tuple[Row, ...]  # [S*A], row s*A + a
+Row: TypeAlias = tuple[tuple[int, Fraction], ...]
+Kernel: TypeAlias = tuple[Row, ...]  # [S·A]
 Loss: TypeAlias = tuple[tuple[tuple[Fraction, ...], ...], ...]  # [H][S][A]
 
 
 @dataclass(frozen=True)
 class ExactProblem:
-    """The dynamics, the start and the two losses between which a face is crossed."""
+    """The dynamics, the start and the two losses of a crossing, in rationals.
+
+    Attributes
+    ----------
+    horizon, n_states, n_actions : int
+        H, S and A.
+    max_denominator : int or None
+        How floats were read; None: at their exact binary value.
+    initial : tuple [S] of Fraction
+        The distribution of the first state.
+    kernels : tuple [H] of tuple [S·A], or tuple [1] if every step has the same
+        Row s·A + a lists (next state, probability > 0), by state.
+    previous_loss, loss : tuple [H][S][A] of Fraction
+        The two losses.
+    """
 
     horizon: int
     n_states: int
     n_actions: int
-    max_denominator: int | None  # how floats were read; None: at their exact binary value
-    initial: tuple[Fraction, ...]  # [S]
-    kernels: tuple[Kernel, ...]  # [H], or [1] when every step has the same
-    previous_loss: Loss  # [H][S][A]
-    loss: Loss  # [H][S][A]
+    max_denominator: int | None
+    initial: tuple[Fraction, ...] = field(repr=False)  # [S]
+    kernels: tuple[Kernel, ...] = field(repr=False)  # [H] or [1]
+    previous_loss: Loss = field(repr=False)  # [H][S][A]
+    loss: Loss = field(repr=False)  # [H][S][A]
 
     def digest(self) -> str:
         """The SHA-256 of the problem's canonical text, in hexadecimal."""
         return hashlib.sha256(canonical_text(self).encode("ascii")).hexdigest()
 
 
-_read_loss = array_of(array_of(array_of(read_fraction)))
-
-read_problem = record_of(
-    ExactProblem,
-    {
-        "horizon": read_integer,
-        "n_states": read_integer,
-        "n_actions": read_integer,
-        "max_denominator": optional(read_integer),
-        "initial": array_of(read_fraction),
-        "kernels": array_of(array_of(array_of(pair_of(read_integer, read_fraction)))),
-        "previous_loss": _read_loss,
-        "loss": _read_loss,
-    },
-)
-
-
 def malformed_problem(problem: ExactProblem) -> Iterator[str]:
-    """Say what is wrong with the sizes and types of a problem; its numbers are judged elsewhere."""
+    """Say what is wrong with the sizes and types of a problem; its numbers are checked elsewhere."""
     H, S, A = problem.horizon, problem.n_states, problem.n_actions
     for name, size in (("horizon", H), ("n_states", S), ("n_actions", A)):
         if type(size) is not int or size < 1:

@@ -68,9 +68,22 @@ def test_a_npy_file_is_mapped_and_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("axes", "shape"), [("THSA", (2, 2, 2, 3)), ("TSA", (2, 2, 3)), ("TA", (2, 3))])
 def test_arrays_may_lack_axes(axes: str, shape: tuple[int, ...], tmp_path: Path) -> None:
     np.save(tmp_path / "losses.npy", np.zeros(shape))
-    losses = nf.io.open_losses(tmp_path / "losses.npy", MDP)
+    losses = nf.io.open_losses(tmp_path / "losses.npy", MDP, axes=axes)
     assert isinstance(losses, nf.ArrayLosses)
     assert losses.axes == axes
+    if axes != "THSA":
+        check_refusal(lambda: nf.io.open_losses(tmp_path / "losses.npy", MDP), "--axes TSA")
+
+
+def test_axes_are_for_arrays_and_never_guessed(tmp_path: Path) -> None:
+    np.save(tmp_path / "losses.npy", np.zeros((2, 2, 3)))  # T, H, A as well as T, S, A
+    check_refusal(lambda: nf.io.open_losses(tmp_path / "losses.npy", MDP), "losses.npy has shape [2, 2, 3]")
+    assert nf.io.open_losses(tmp_path / "losses.npy", MDP, axes="THA").axes == "THA"  # type: ignore[union-attr]
+    check_refusal(lambda: nf.io.open_losses(tmp_path / "losses.npy", MDP, axes="THS"), "[·, 2, 3]")
+    (tmp_path / "losses.csv").write_text("round,loss\n0,1\n")
+    check_refusal(lambda: nf.io.open_losses(tmp_path / "losses.csv", MDP, axes="T"), "axes is 'T'")
+    np.savez(tmp_path / "factored.npz", coefficients=np.ones((2, 1)), features=np.ones((1, *MDP.shape)))
+    check_refusal(lambda: nf.io.open_losses(tmp_path / "factored.npz", MDP, axes="TSA"), "axes is 'TSA'")
 
 
 @pytest.mark.parametrize(
