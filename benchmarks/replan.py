@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from normalfan.replan.study import study
 from replan_tables import with_tables
 
 from normalfan.battery.ercot import HUBS, ercot_prices
@@ -30,7 +31,6 @@ from normalfan.replan import (
 )
 from normalfan.replan.curve import DETECTORS, PRICE_RULES, Point, best_within, run_sweeps, settings_of, sweeps
 from normalfan.replan.drawing import draw_curve
-from normalfan.replan.study import study
 
 BUDGETS = (13, 26, 52, 104, 208)
 WINDOWS = (1, 7, 28)

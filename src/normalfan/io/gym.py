@@ -186,7 +186,9 @@ def _make(name: str) -> Any:
 def _initial(name: str, own: Any, n_states: int, start: str | int | None) -> FloatArray:
     """[S]: the chosen start, or the environment's own distribution."""
     if start is not None:
-        return np.eye(n_states)[state_index(start, [str(s) for s in range(n_states)])]
+        chosen = np.zeros(n_states)
+        chosen[state_index(start, [str(s) for s in range(n_states)])] = 1.0
+        return chosen
     if own is None:
         raise InputError(
             f"{name} does not say where it starts, but a problem must start somewhere: pass a start state "

@@ -59,7 +59,7 @@ def read_loss_table(path: Path, mdp: MDP, default: float | None = None) -> Array
             f"{table.path} has no loss for {at}, but every cell needs one: add the row, or pass a default "
             f"(--default)."
         )
-    array = np.full(shape, 0.0 if default is None else default)
+    array = np.full(shape, 0.0 if default is None else float(default))
     array.reshape(-1)[cells] = losses
     axes = "T" + "".join(AXES[column] for column in names if column != "round")
     return ArrayLosses(array, axes, round_names=names_or_none(rounds))
@@ -145,7 +145,7 @@ def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, feature
     """Two tables that `read_factored` reads; features without a name are called by their number."""
     import polars
 
-    known = losses.feature_names or [str(k) for k in range(losses.coefficients.shape[1])]
+    known = list(losses.feature_names or map(str, range(losses.coefficients.shape[1])))
     wide = {name: losses.coefficients[:, k] for k, name in enumerate(known)}
     entries = losses.features.tocoo()
     codes = (entries.row, *np.unravel_index(entries.col, mdp.shape))
@@ -154,8 +154,8 @@ def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, feature
     write_table(polars.DataFrame(columns | {"value": entries.data}), features)
 
 
-def _rounds_named(losses: LossStream, n_rounds: int) -> Sequence[str]:
-    return names_of_rounds(losses) or [str(t) for t in range(n_rounds)]
+def _rounds_named(losses: LossStream, n_rounds: int) -> list[str]:
+    return list(names_of_rounds(losses) or map(str, range(n_rounds)))
 
 
 def _cells_of(table: Table, names: dict[str, list[str]]) -> IntArray:
