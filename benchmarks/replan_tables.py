@@ -15,7 +15,7 @@ KINDS = {
 
 
 def with_tables(page: str, document: dict[str, Any]) -> str:
-    """The page with its measured part made anew."""
+    """The page with its measured part written again."""
     head, rest = page.split(BEGIN)
     return head + BEGIN + tables(document) + END + rest.split(END)[1]
 
