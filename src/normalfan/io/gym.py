@@ -2,10 +2,6 @@
 
 Toy-text environments (FrozenLake, CliffWalking, Taxi) carry their dynamics as a table
 `P[state][action] = [(probability, next state, reward, terminated), …]`. Successors listed twice are summed.
-
-An episode that terminated stays where it ended: that state becomes absorbing. Its losses are charged at every
-step that is left, so give it zero there unless ending early should cost or pay. If a state that ends
-episodes can also be passed through, the end gets a state of its own, the last one, called "terminated".
 """
 
 from __future__ import annotations
@@ -29,6 +25,10 @@ TERMINATED = "terminated"
 def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None = None) -> MDP:
     """Read the dynamics of a tabular Gymnasium environment.
 
+    An episode that terminated stays where it ended: that state becomes absorbing. Its losses are charged at
+    every step that is left, so give it zero there unless ending early should cost or pay. If other episodes
+    pass through that state, the end gets a state of its own, the last one, called "terminated".
+
     Parameters
     ----------
     env : gymnasium.Env or str
@@ -41,8 +41,7 @@ def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None
     Returns
     -------
     MDP
-        The states of the environment; those that end an episode are absorbing. One more state, called
-        "terminated", is added if episodes end in a state that others pass through.
+        The problem; states go by their numbers.
 
     Raises
     ------
@@ -154,16 +153,10 @@ def _columns(table: Any) -> tuple[IntArray, FloatArray, IntArray, FloatArray, Bo
         for entry in table[s][a]
         if entry[0]
     ]
-    rows, weights, nexts, rewards, terminated = zip(*entries, strict=True)
-    if not all(0 <= state < n_states for state in nexts):
+    rows, weights, nexts, rewards, terminated = np.array(entries, dtype=np.float64).T
+    if not ((nexts >= 0) & (nexts < n_states)).all():
         raise ValueError("a next state is not a state")
-    return (
-        np.array(rows, dtype=np.int64),
-        np.array(weights, dtype=np.float64),
-        np.array(nexts, dtype=np.int64),
-        np.array(rewards, dtype=np.float64),
-        np.array(terminated, dtype=bool),
-    )
+    return rows.astype(np.int64), weights, nexts.astype(np.int64), rewards, terminated.astype(bool)
 
 
 def _make(name: str) -> Any:

@@ -1,21 +1,10 @@
 """Losses as tables, each cell by the names of the problem.
 
-A long table has one row for each round, step, state and action:
+    a long table                        round, step, state, action, loss
+    factored losses, features           feature, step, state, action, value
+    factored losses, coefficients       round, and one column for each feature; or round, feature, coefficient
 
-    round, step, state, action, loss
-
-Columns among step, state and action may be left out: the loss is then the same along them. Those that are
-there must be filled in for every cell, unless there is a default. Rounds may have any name. If they are whole
-numbers they are ordered by number; others (dates, say) keep the order in which the file first names them.
-
-Factored losses are two tables. Features (quantities that never change) are long; what is not listed is 0, and
-a column among step, state and action that is left out means the same along it:
-
-    feature, step, state, action, value
-
-Coefficients (prices, which change from round to round) have one column for each feature, or are long:
-
-    round, power, wear                         round, feature, coefficient
+Columns among step, state and action may be left out: the value is then the same along them.
 """
 
 from __future__ import annotations

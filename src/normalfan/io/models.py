@@ -1,16 +1,4 @@
-"""Problems from files and environments, and back into files.
-
-A table has one row for each thing that can happen:
-
-    step, state, action, next_state, probability, start
-
-- Without `step` the problem is the same at every step, and the horizon must be given.
-- Every state has the same actions; an action that is impossible in a state gets a large loss.
-- A state that never appears as `state` is an end: it stays where it is, whatever the action.
-- A state that appears as `state` needs rows for all actions, at every step at which it can be reached.
-- `start` is the probability of starting in the row's `state`; without it a start must be given.
-- Rows of probability 0 may be left out.
-"""
+"""Problems from files and environments, and back into files. Formats: docs/files.md."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".parquet")
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
-_PLACE = "__place__"  # the column that holds each row's line or row number
+_PLACE = "__place__"  # the column with each row's line or row number
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Table:
 
         given = self.frame[column]
         if not (given.dtype.is_numeric() or given.dtype in (polars.String, polars.Null)):
-            raise self._unreadable(column, "it must hold numbers")
+            raise self._unreadable(column, "it must have numbers")
         numbers = given.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = ~np.isfinite(numbers)
         if bad.any():

@@ -108,6 +108,13 @@ class RegretCurve:
         Every family of rules with every setting.
     least_regrets : array [K + 1]
         The least regret with at most k re-plans.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
+    >>> curve = regret_curve(HoldingCosts(costs, np.zeros(3), "before", 1), cost=2.0, detectors=False)
+    >>> curve.best_within(replans=1)["periodic"]
+    Point(family='periodic', rule=Periodic(days=2), replans=1, regret=1.0)
     """
 
     costs: HoldingCosts
@@ -256,8 +263,6 @@ def regret_curve(
     >>> {name: run.total(5.0) for name, run in curve.schedules.items()}
     {'cheapest in hindsight': 17.0, 'accumulated': 17.0, 'CUSUM': 17.0, 'single day': 18.0,
      'every day': 35.0, 'never': 28.0}
-    >>> curve.best_within(replans=1)["periodic"]
-    Point(family='periodic', rule=Periodic(days=4), replans=1, regret=12.0)
     """
     n_days = costs.n_days
     schedules = {

@@ -54,7 +54,6 @@ class Drift:
     logarithm: bool = False
 
     def decide(self) -> Decide:
-        """Start a run; see `Rule.decide`."""
         if not detectors_installed():
             raise InputError(
                 "river is not installed, but its drift detectors need it: pip install 'normalfan[compare]'."

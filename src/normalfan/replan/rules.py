@@ -89,7 +89,6 @@ class Accumulated:
         check_amount("Accumulated.threshold", self.threshold)
 
     def decide(self) -> Decide:
-        """Start a run; see `Rule.decide`."""
         return Cusum(self.threshold, 0.0).decide()
 
 
@@ -119,7 +118,6 @@ class Cusum:
         check_amount("Cusum.allowance", self.allowance)
 
     def decide(self) -> Decide:
-        """Start a run; see `Rule.decide`."""
         total = 0.0
 
         def decide(price: float) -> bool:
@@ -157,7 +155,6 @@ class SingleDay:
         check_amount("SingleDay.threshold", self.threshold)
 
     def decide(self) -> Decide:
-        """Start a run; see `Rule.decide`."""
         return lambda price: price >= self.threshold and price > 0.0
 
 
@@ -183,7 +180,6 @@ class Periodic:
         check_days("Periodic.days", self.days, "try 7")
 
     def decide(self) -> Decide:
-        """Start a run; see `Rule.decide`."""
         served = 0
 
         def decide(price: float) -> bool:  # noqa: ARG001
@@ -208,6 +204,11 @@ def replay(rule: Rule, costs: HoldingCosts) -> Schedule:
     -------
     Schedule
         The days on which the rule re-plans.
+
+    Raises
+    ------
+    InputError
+        If the rule is a `Drift` and river is not installed.
 
     Examples
     --------
