@@ -10,28 +10,31 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from replan_tables import with_tables
 
-from normalfan.battery.ercot import HUBS, ercot_prices
-from normalfan.battery.model import Battery
-from normalfan.problem.arrays import FloatArray
+from normalfan.battery import Battery, ercot_prices
+from normalfan.battery.ercot import HUBS
 from normalfan.replan import (
     Accumulated,
     HoldingCosts,
+    Point,
+    RegretCurve,
     Schedule,
     cheapest_schedule,
     holding_costs,
+    regret_curve,
     replay,
     schedule_within,
 )
-from normalfan.replan.curve import DETECTORS, PRICE_RULES, Point, best_within, run_sweeps, settings_of, sweeps
-from normalfan.replan.drawing import draw_curve
-from normalfan.replan.study import study
 
+COST = 5000.0
+PRICE_RULES = ("accumulated", "CUSUM")
+DETECTORS = ("ADWIN", "Page-Hinkley", "KSWIN")
 BUDGETS = (13, 26, 52, 104, 208)
 WINDOWS = (1, 7, 28)
 COSTS = (1000.0, 5000.0, 20000.0)
@@ -52,12 +55,12 @@ def stormy(costs: HoldingCosts, run: Schedule) -> int:
     return round(sum(run.regrets[t] for t, date in enumerate(dates) if STORM[0] <= date <= STORM[1]))
 
 
-def spoken(point: Point | None, costs: HoldingCosts) -> dict[str, Any] | None:
+def entry(point: Point | None, costs: HoldingCosts) -> dict[str, Any] | None:
     if point is None:
         return None
     return {
         "family": point.family,
-        "settings": settings_of(point.rule),
+        "settings": point.settings,
         "replans": point.replans,
         "regret": round(point.regret),
         "in_the_storm": stormy(costs, replay(point.rule, costs)),
@@ -68,32 +71,31 @@ def best_of(best: dict[str, Point], families: tuple[str, ...]) -> Point | None:
     return min((best[f] for f in families if f in best), key=lambda point: point.regret, default=None)
 
 
-def case(hub: str, costs: HoldingCosts) -> dict[str, Any]:
+def case(hub: str, curve: RegretCurve) -> dict[str, Any]:
     """Every budget: what hindsight could do, the best of each kind of rule, and each family."""
-    result = study(costs, 5000.0)
-    rows = []
+    costs, rows = curve.costs, []
     for budget in BUDGETS:
-        best = best_within(result.points, budget)
+        best = curve.best_within(budget)
         rows.append(
             {
                 "replans_at_most": budget,
-                "hindsight": round(float(result.least[budget])),
+                "hindsight": round(float(curve.least_regrets[budget])),
                 "hindsight_in_the_storm": stormy(costs, schedule_within(costs, budget)),
-                "price_rule": spoken(best_of(best, PRICE_RULES), costs),
-                "single_day": spoken(best.get("single day"), costs),
-                "detector": spoken(best_of(best, DETECTORS), costs),
-                "periodic": spoken(best.get("periodic"), costs),
+                "price_rule": entry(best_of(best, PRICE_RULES), costs),
+                "single_day": entry(best.get("single day"), costs),
+                "detector": entry(best_of(best, DETECTORS), costs),
+                "periodic": entry(best.get("periodic"), costs),
                 "families": {family: round(point.regret) for family, point in best.items()},
             }
         )
-    every_fortnight = next(p for p in result.points if settings_of(p.rule) == {"days": 14})
+    every_fortnight = next(point for point in curve.points if point.settings == {"days": 14})
     plans = "last" if costs.window == 1 else f"mean:{costs.window}"
     print(hub, plans, costs.known, rows[2]["hindsight"], rows[2]["families"], flush=True)
     return {
         "hub": hub,
         "plans": plans,
         "known": costs.known,
-        "every_14_days": spoken(every_fortnight, costs),
+        "every_14_days": entry(every_fortnight, costs),
         "budgets": rows,
     }
 
@@ -109,12 +111,12 @@ def out_of_sample(costs: HoldingCosts, dates: tuple[str, ...], tuned_on: str, us
     spans = {year: slice(*(np.flatnonzero(years == year)[[0, -1]] + [0, 1])) for year in (tuned_on, used_on)}
     before, after = part(costs, spans[tuned_on]), part(costs, spans[used_on])
     rows = []
-    for family, best in best_within(run_sweeps(before, sweeps(before)), YEAR_BUDGET).items():
+    for family, best in regret_curve(before, COST).best_within(YEAR_BUDGET).items():
         run = replay(best.rule, after)
         rows.append(
             {
                 "family": family,
-                "settings": settings_of(best.rule),
+                "settings": best.settings,
                 "tuned": {"replans": best.replans, "regret": round(best.regret)},
                 "used": {"replans": run.replans, "regret": round(run.regret)},
                 "hindsight_at_used_replans": round(schedule_within(after, run.replans).regret),
@@ -127,19 +129,19 @@ def out_of_sample(costs: HoldingCosts, dates: tuple[str, ...], tuned_on: str, us
 
 
 def readings(costs: HoldingCosts) -> dict[str, Any]:
-    """How much dearer one plan is than the best policy of its face."""
+    """How much more one plan costs than the best policy of its face."""
     battery = Battery()
     losses = battery.losses(ercot_prices().prices)
     faces = holding_costs(battery.mdp(), losses, reading="face").costs
-    held = np.triu_indices(len(faces))
-    gap = (costs.costs - faces)[held]
+    later = np.triu_indices(len(faces))
+    gap = (costs.costs - faces)[later]
     return {
         "pairs": len(gap),
         "share_that_differ": float(np.mean(gap > 1e-6)),
         "largest_difference": float(gap.max()),
         "mean_difference": float(gap.mean()),
-        "mean_plan_price": float(costs.costs[held].mean()),
-        "most_that_a_face_is_dearer": float(max(0.0, -gap.min())),
+        "mean_plan_price": float(costs.costs[later].mean()),
+        "most_that_a_face_costs_more": float(max(0.0, -gap.min())),
     }
 
 
@@ -166,20 +168,14 @@ def promises(costs: HoldingCosts) -> dict[str, Any]:
     }
 
 
-def curve(costs: HoldingCosts) -> tuple[tuple[Point, ...], FloatArray]:
-    result = study(costs, 5000.0)
-    return result.points, result.least
-
-
-def by_allowance(costs: HoldingCosts) -> dict[str, int]:
+def by_allowance(curve: RegretCurve) -> dict[str, int]:
     """What a CUSUM can do at 52 re-plans with its allowance fixed: as many tries as the other rules have."""
-    best = dict[str, int]()
-    rules = sweeps(costs, detectors=False)["CUSUM"]
-    for allowance in dict.fromkeys(settings_of(rule)["allowance"] for rule in rules):
-        own = [rule for rule in rules if settings_of(rule)["allowance"] == allowance]
-        point = best_within(run_sweeps(costs, {"CUSUM": own}), 52)["CUSUM"]
-        best[f"{allowance:,.0f}"] = round(point.regret)
-    return best
+    best = dict[str, float]()
+    for point in curve.points:
+        if point.family == "CUSUM" and point.replans <= 52:
+            allowance = f"{point.settings['allowance']:,.0f}"
+            best[allowance] = min(point.regret, best.get(allowance, point.regret))
+    return {allowance: round(regret) for allowance, regret in best.items()}
 
 
 def main() -> None:
@@ -187,29 +183,30 @@ def main() -> None:
     began = time.perf_counter()
     last = battery_costs("HB_HUBAVG", 1)
     seconds = time.perf_counter() - began
+    curve = regret_curve(last, COST)
     cases, samples = [], []
     for window in WINDOWS:
         costs = last if window == 1 else battery_costs("HB_HUBAVG", window)
-        cases += [case("HB_HUBAVG", costs), case("HB_HUBAVG", costs.learned_after())]
-    cases += [case(hub, battery_costs(hub, 1)) for hub in HUBS if hub != "HB_HUBAVG"]
+        before = curve if window == 1 else regret_curve(costs, COST)
+        cases += [case("HB_HUBAVG", before), case("HB_HUBAVG", regret_curve(costs.learned_after(), COST))]
+    cases += [case(hub, regret_curve(battery_costs(hub, 1), COST)) for hub in HUBS if hub != "HB_HUBAVG"]
     for costs in (last, last.learned_after()):
         samples += [out_of_sample(costs, dates, *years) for years in (("2021", "2022"), ("2022", "2021"))]
-    tried = {family: len(rules) for family, rules in sweeps(last).items()}
     document = {
         "command": "python benchmarks/replan.py",
         "unit": "$ over all days, re-planning itself not counted",
-        "settings_tried": tried,
+        "settings_tried": Counter(point.family for point in curve.points),
         "seconds_for_728x728_holding_costs": round(seconds, 2),
         "plan_against_face": readings(last),
         "promises": promises(last),
-        "cusum_at_52_by_allowance": by_allowance(last),
+        "cusum_at_52_by_allowance": by_allowance(curve),
         "cases": cases,
         "out_of_sample": samples,
     }
     Path(__file__).with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
     page = Path(__file__).parents[1] / "docs" / "replan.md"
     page.write_text(with_tables(page.read_text(), document))
-    draw_curve(page.with_suffix(".png"), *curve(last), title=TITLE, unit="$")
+    curve.plot(title=TITLE, unit="$").savefig(page.with_suffix(".png"), dpi=160)
 
 
 if __name__ == "__main__":

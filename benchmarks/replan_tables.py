@@ -12,10 +12,11 @@ KINDS = {
     "detector": "detector",
     "periodic": "periodic",
 }
+BEST = ("hindsight", *(f"best {name}" for name in KINDS.values()))
 
 
 def with_tables(page: str, document: dict[str, Any]) -> str:
-    """The page with its measured part made anew."""
+    """The page with its measured part written again."""
     head, rest = page.split(BEGIN)
     return head + BEGIN + tables(document) + END + rest.split(END)[1]
 
@@ -52,26 +53,25 @@ def _budgets(case: dict[str, Any]) -> str:
     rows = [
         [str(row["replans_at_most"]), f"{row['hindsight']:,}"]
         + [_cell(row[kind]) for kind in KINDS]
-        + [f"{row['families'][name]:,}" for name in ("accumulated",)]
+        + [f"{row['families']['accumulated']:,}"]
         for row in case["budgets"]
     ]
-    heads = [
-        "re-plans at most",
-        "hindsight",
-        *(f"best {name}" for name in KINDS.values()),
-        "accumulated alone",
-    ]
-    at_52 = next(row for row in case["budgets"] if row["replans_at_most"] == 52)
+    at_52 = _row_at_52(case)
     rule, detector = at_52["price_rule"], at_52["detector"]
     words = ", ".join(f"{name} {value:,.0f}" for name, value in rule["settings"].items())
     return (
         text
-        + _table(heads, rows)
+        + _table(["re-plans at most", *BEST, "accumulated alone"], rows)
         + f"\nAt 52 the best price rule is the {rule['family']} ({words}), the best detector "
         f"{detector['family']}. The best period with at most 52 re-plans happens to be "
         f"{at_52['periodic']['settings']['days']} days; "
         f"every 14 days is {fortnight['replans']} re-plans and {fortnight['regret']:,}.\n"
     )
+
+
+def _row_at_52(case: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(row for row in case["budgets"] if row["replans_at_most"] == 52)
+    return found
 
 
 def _name(case: dict[str, Any]) -> str:
@@ -81,21 +81,20 @@ def _name(case: dict[str, Any]) -> str:
 def _at_52(cases: list[dict[str, Any]]) -> str:
     rows = []
     for case in cases:
-        row = next(row for row in case["budgets"] if row["replans_at_most"] == 52)
+        row = _row_at_52(case)
         rows.append([_name(case), f"{row['hindsight']:,}"] + [_cell(row[kind]) for kind in KINDS])
-    heads = ["at most 52 re-plans", "hindsight", *(f"best {name}" for name in KINDS.values())]
-    return "Other hubs, other plans, and losses known only after acting:\n\n" + _table(heads, rows)
+    text = "Other hubs, other plans, and losses known only after acting:\n\n"
+    return text + _table(["at most 52 re-plans", *BEST], rows)
 
 
 def _storm(cases: list[dict[str, Any]]) -> str:
     rows = []
     for case in cases:
-        row = next(row for row in case["budgets"] if row["replans_at_most"] == 52)
+        row = _row_at_52(case)
         paid = [row["hindsight_in_the_storm"], *(row[kind]["in_the_storm"] for kind in KINDS)]
         rows.append([_name(case), *(f"{regret:,}" for regret in paid)])
-    heads = ["at most 52 re-plans", "hindsight", *(f"best {name}" for name in KINDS.values())]
     text = "Of this regret, what fell in the nine days of storm Uri (12 to 20 February 2021):\n\n"
-    return text + _table(heads, rows)
+    return text + _table(["at most 52 re-plans", *BEST], rows)
 
 
 def _lost(cases: list[dict[str, Any]]) -> str:

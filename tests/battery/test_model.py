@@ -1,4 +1,4 @@
-"""The battery against a trader written out by hand, and the prices it trades on."""
+"""The battery against a trader written out by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.battery.ercot import HUBS, ercot_prices
 from normalfan.battery.model import HOURS, POWERS, Battery
 
 
@@ -57,17 +56,6 @@ def test_names_of_the_battery() -> None:
     ]
 
 
-def test_the_prices_are_whole_days_with_the_storm() -> None:
-    day_ahead = ercot_prices()
-    assert day_ahead.prices.shape == (728, 24)
-    assert len(day_ahead.dates) == 728
-    dearest = int(day_ahead.prices.max(axis=1).argmax())
-    assert day_ahead.dates[dearest].startswith("2021-02-1")
-    assert day_ahead.prices.max() > 8000
-    assert {"2021-03-14", "2022-03-13"}.isdisjoint(day_ahead.dates)
-    assert not np.array_equal(ercot_prices(HUBS[1]).prices, day_ahead.prices)
-
-
 @pytest.mark.parametrize(
     ("wrong", "where"),
     [
@@ -75,7 +63,6 @@ def test_the_prices_are_whole_days_with_the_storm() -> None:
         (lambda: Battery(leak=-0.1), "Battery.leak is -0.1"),
         (lambda: Battery(levels=40), "Battery.levels is 40"),
         (lambda: Battery().losses(np.zeros((3, 23))), "[3, 23]"),
-        (lambda: ercot_prices("HB_NOWHERE"), "HB_NOWHERE"),
     ],
 )
 def test_refusals(wrong: Callable[[], object], where: str) -> None:

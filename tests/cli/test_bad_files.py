@@ -76,7 +76,7 @@ def factored(coefficients: str, kind: str = "", old: str = "", new: str = "") ->
     return spoil
 
 
-def holding(name: str, content: bytes) -> Spoil:
+def containing(name: str, content: bytes) -> Spoil:
     """A file of these bytes as the model or the losses, by its name."""
 
     def spoil(folder: Path) -> tuple[object, ...]:
@@ -94,7 +94,7 @@ def saved(name: str, **arrays: object) -> Spoil:
             np.save(folder / name, arrays["array"])  # type: ignore[arg-type]
         else:
             np.savez(folder / name, **arrays)  # type: ignore[arg-type]
-        return holding(name, (folder / name).read_bytes())(folder)
+        return containing(name, (folder / name).read_bytes())(folder)
 
     return spoil
 
@@ -106,7 +106,7 @@ def good(*more: object, model: str = "model.csv", losses: str = "losses.csv") ->
 def truncated(name: str, share: float = 0.5) -> Spoil:
     def spoil(folder: Path) -> tuple[object, ...]:
         whole = (folder / name).read_bytes()
-        return holding(name, whole[: int(len(whole) * share)])(folder)
+        return containing(name, whole[: int(len(whole) * share)])(folder)
 
     return spoil
 
@@ -124,7 +124,7 @@ def ill_fitting(folder: Path) -> tuple[object, ...]:
 
 
 def of_text(folder: Path) -> tuple[object, ...]:
-    pl.DataFrame({"round": ["mon"], "loss": ["dear"]}).write_parquet(folder / "losses.parquet")
+    pl.DataFrame({"round": ["mon"], "loss": ["high"]}).write_parquet(folder / "losses.parquet")
     return folder / "model.csv", folder / "losses.parquet", *HORIZON
 
 
@@ -142,7 +142,7 @@ def of_dates(folder: Path) -> tuple[object, ...]:
 def stepped(folder: Path) -> tuple[object, ...]:
     header, *rows = MODEL.splitlines()
     table = "\n".join([f"step,{header}", *(f"dawn,{row}" for row in rows)])
-    return holding("model.csv", table.encode())(folder)
+    return containing("model.csv", table.encode())(folder)
 
 
 def steps_named_otherwise(folder: Path) -> tuple[object, ...]:
@@ -156,12 +156,12 @@ CASES: dict[str, tuple[Spoil, str]] = {
     # the model
     "model missing": (good(model="nowhere.csv"), "nowhere.csv does not exist"),
     "model a directory": (lambda folder: (folder, folder / "losses.csv"), "is a directory"),
-    "model without a suffix": (holding("model", b"x"), "has no suffix"),
-    "model of unknown suffix": (holding("model.xlsx", b"x"), "'.xlsx'"),
-    "model empty": (holding("model.csv", b""), "is empty"),
-    "model with a header only": (holding("model.csv", MODEL.split("\n")[0].encode()), "no rows"),
+    "model without a suffix": (containing("model", b"x"), "has no suffix"),
+    "model of unknown suffix": (containing("model.xlsx", b"x"), "'.xlsx'"),
+    "model empty": (containing("model.csv", b""), "is empty"),
+    "model with a header only": (containing("model.csv", MODEL.split("\n")[0].encode()), "no rows"),
     "model npz truncated": (truncated("model.npz"), "damaged"),
-    "model npz empty": (holding("model.npz", b""), "damaged"),
+    "model npz empty": (containing("model.npz", b""), "damaged"),
     "model npz of other content": (saved("model.npz", a=np.zeros(3)), "no schema"),
     "model npz of another schema": (other_schema, "schema 99"),
     "model npz that does not fit together": (ill_fitting, "do not fit together"),
@@ -169,10 +169,10 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "model without a column": (edited("model", "probability", "chance"), "probability"),
     "model with a column too many": (edited("model", "start", "begin"), "'begin'"),
     "model with semicolons": (
-        lambda folder: holding("model.csv", MODEL.replace(",", ";").encode())(folder),
+        lambda folder: containing("model.csv", MODEL.replace(",", ";").encode())(folder),
         "has the columns state;action",
     ),
-    "model not in UTF-8": (holding("model.csv", MODEL.replace("home", "maïs").encode("latin1")), "UTF-8"),
+    "model not in UTF-8": (containing("model.csv", MODEL.replace("home", "maïs").encode("latin1")), "UTF-8"),
     "model with a longer line": (edited("model", "1,1\n", "1,1,1,1\n"), "cannot be read"),
     "model with probabilities that do not sum to one": (
         edited("model", "away,0.5", "away,0.4"),
@@ -191,13 +191,13 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "model with a label missing": (edited("model", "away,go", ",go"), "line 6 has no state"),
     "model with two starts": (edited("model", "0.5,1", "0.5,0.5"), "start"),
     "model whose start is no distribution": (
-        holding("model.csv", MODEL.replace(",1\n", ",0.5\n").encode()),
+        containing("model.csv", MODEL.replace(",1\n", ",0.5\n").encode()),
         "start that sums to 0.5",
     ),
     "model with lists for labels": (of_lists, "'state' of type List"),
     "losses with dates for numbers": (of_dates, "'loss' of type Date"),
     "model without a start": (
-        lambda folder: holding("model.csv", re.sub(r",[^,\n]*\n", "\n", MODEL).encode())(folder),
+        lambda folder: containing("model.csv", re.sub(r",[^,\n]*\n", "\n", MODEL).encode())(folder),
         "no column start",
     ),
     "unknown start": (good("--start", "moon"), "'moon'"),
@@ -209,9 +209,9 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "environment without a limit": (lambda folder: ("gym:CliffWalking-v1", folder / "l.npy"), "no limit"),
     # the losses
     "losses missing": (good(losses="nowhere.npy"), "nowhere.npy does not exist"),
-    "losses of unknown suffix": (holding("losses.txt", b"1"), "'.txt'"),
-    "losses empty": (holding("losses.csv", b""), "is empty"),
-    "losses npy empty": (holding("losses.npy", b""), "damaged"),
+    "losses of unknown suffix": (containing("losses.txt", b"1"), "'.txt'"),
+    "losses empty": (containing("losses.csv", b""), "is empty"),
+    "losses npy empty": (containing("losses.npy", b""), "damaged"),
     "losses npy truncated": (truncated("losses.npy"), "damaged"),
     "losses npz truncated": (truncated("losses.npz", 0.8), "damaged"),
     "losses parquet truncated": (truncated("losses.parquet"), "cannot be read"),
@@ -238,7 +238,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "losses with an unknown label": (edited("losses", "tue,home", "tue,hom"), "line 6 names the state 'hom'"),
     "losses with NaN": (edited("losses", "away,go,4", "away,go,NaN"), "line 5"),
     "losses infinite": (edited("losses", "away,go,4", "away,go,inf"), "'inf'"),
-    "losses with text": (edited("losses", "away,go,4", "away,go,dear"), "'dear'"),
+    "losses with text": (edited("losses", "away,go,4", "away,go,high"), "'high'"),
     "losses with an empty cell": (edited("losses", "away,go,4", "away,go,"), "line 5 has nothing as loss"),
     "losses with text in Parquet": (of_text, "row 1"),
     "losses repeated": (edited("losses", "tue,home,stay", "tue,home,go"), "line 7 repeats round tue"),
@@ -314,6 +314,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
     check_sentence(answer.err)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["model npz truncated", "losses with an unknown label", "horizon missing"])
 def test_the_same_in_a_process_of_its_own(name: str, tmp_path: Path) -> None:
     spoil, where = CASES[name]

@@ -148,7 +148,7 @@ def test_bad_input_is_a_sentence_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("figure", "extra"), [("c.png", "paper"), ("c.html", "report")])
+@pytest.mark.parametrize(("figure", "extra"), [("c.png", "plot"), ("c.html", "report")])
 def test_a_missing_drawing_library_is_a_sentence(
     folder: Path, monkeypatch: pytest.MonkeyPatch, figure: str, extra: str
 ) -> None:
@@ -216,8 +216,7 @@ def test_what_the_page_concludes_follows_from_the_numbers() -> None:
 
 def test_the_measured_numbers_are_those_of_the_package() -> None:
     """The settings that the page quotes at 52 re-plans, run again."""
-    from normalfan.battery.ercot import ercot_prices
-    from normalfan.battery.model import Battery
+    from normalfan.battery import Battery, ercot_prices
 
     battery = Battery()
     costs = nf.replan.holding_costs(battery.mdp(), battery.losses(ercot_prices().prices))

@@ -153,7 +153,7 @@ def test_probabilities_and_starts_are_checked_like_any_others() -> None:
     class Leaky:
         P = {0: {0: [(0.5, 0, 0.0, False)]}}  # noqa: RUF012
 
-    check_refusal(lambda: nf.io.from_gymnasium(Leaky(), 2), "Leaky does not say where it begins")
+    check_refusal(lambda: nf.io.from_gymnasium(Leaky(), 2), "Leaky does not say where it starts")
     check_refusal(lambda: nf.io.from_gymnasium(Leaky(), 2, start=0), "sums to 0.5")
     Leaky.initial_state_distrib = (0.5, 0.5)  # type: ignore[attr-defined]
     check_refusal(lambda: nf.io.from_gymnasium(Leaky(), 2), "distribution")

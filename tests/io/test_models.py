@@ -6,13 +6,11 @@ import csv
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from problems import random_problem
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.io.kernels import FULL_ENOUGH
 from normalfan.problem.labels import Labels
 
 SUFFIXES = (".npz", ".csv", ".parquet")
@@ -38,16 +36,6 @@ def test_every_problem_comes_back(suffix: str, rng: np.random.Generator, tmp_pat
                 back = nf.io.load_mdp(path)
                 assert back.fingerprint == mdp.fingerprint
                 assert back.labels == mdp.labels
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_stationary_problem_stays_one_kernel(suffix: str, tmp_path: Path) -> None:
-    mdp = nf.MDP(np.array([[0, 1], [1, 0]]), [0.25, 0.75], 5)
-    nf.io.save_mdp(mdp, tmp_path / f"model{suffix}")
-    back = nf.io.load_mdp(tmp_path / f"model{suffix}")
-    assert back.transitions.n_kernels == 1
-    assert repr(back) == repr(mdp)
-    assert back.fingerprint == mdp.fingerprint
 
 
 def test_a_shuffled_table_is_what_a_loop_reads(rng: np.random.Generator, tmp_path: Path) -> None:
@@ -92,32 +80,6 @@ def test_states_need_rows_only_where_they_can_be_reached(tmp_path: Path) -> None
     check_refusal(lambda: nf.io.load_mdp(path, start="early"), "no row for state early at step night")
 
 
-def test_whole_numbers_are_put_in_order(tmp_path: Path) -> None:
-    path = tmp_path / "model.csv"
-    path.write_text(HEADER + "10,0,2,1\n2,0,10,1\n\n 2 , 1, 2, 1\n10,1,10,1\n")
-    mdp = nf.io.load_mdp(path, horizon=2, start=10)
-    assert mdp.labels == Labels(states=("2", "10"))
-    assert np.array_equal(mdp.initial, [0, 1])
-    assert np.array_equal(mdp.transitions.expect(0, np.array([5.0, 7.0])), [[7, 5], [5, 7]])
-
-
-def test_a_parquet_table_may_have_numbers_and_categories(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"state": [1, 0], "action": ["a", "a"], "next_state": [0, 1], "probability": [1, 1]})
-    frame.with_columns(pl.col("action").cast(pl.Categorical)).write_parquet(tmp_path / "m.parquet")
-    mdp = nf.io.load_mdp(tmp_path / "m.parquet", horizon=2, start=0)
-    assert mdp.labels == Labels(actions=("a",))
-    assert np.array_equal(mdp.transitions.expect(0, np.array([5.0, 7.0])), [[7], [5]])
-
-
-@pytest.mark.parametrize(("n_states", "kind"), [(2, "Dense"), (9, "Sparse")])
-def test_the_form_fits_the_problem(n_states: int, kind: str, tmp_path: Path) -> None:
-    kernel = np.zeros((n_states, 1, n_states))
-    kernel[:, 0, :2] = 0.5
-    assert (2 / n_states >= FULL_ENOUGH) == (kind == "Dense")
-    nf.io.save_mdp(nf.MDP(kernel, 0, 2), tmp_path / "m.csv")
-    assert kind in repr(nf.io.load_mdp(tmp_path / "m.csv"))
-
-
 def test_horizon_and_start_override_what_is_stored(tmp_path: Path) -> None:
     mdp = nf.MDP(np.array([[0, 1], [1, 0]]), 0, 5, labels=Labels(states=("a", "b")))
     nf.io.save_mdp(mdp, tmp_path / "m.npz")
@@ -142,20 +104,6 @@ def test_arrays_that_do_not_fit_are_refused(kind: str, rng: np.random.Generator,
         for wrong in odd:
             np.savez(tmp_path / "bad.npz", **arrays | {name: wrong})
             check_refusal(lambda: nf.io.load_mdp(tmp_path / "bad.npz"), "bad.npz")
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_any_text_may_be_a_name(suffix: str, tmp_path: Path) -> None:
-    labels = Labels(states=('a "b", c', "naïve → 'x'", "1e5"), actions=("-1", "0,5"))
-    mdp = nf.MDP(np.array([[0, 1], [2, 1], [2, 0]]), 0, 2, labels=labels)
-    nf.io.save_mdp(mdp, tmp_path / f"m{suffix}")
-    assert nf.io.load_mdp(tmp_path / f"m{suffix}").labels == labels
-
-
-def test_names_of_files_are_taken_literally(tmp_path: Path) -> None:
-    path = tmp_path / "shop[1].csv"
-    path.write_text(SHOP)
-    assert nf.io.load_mdp(path, horizon=1, start="open").n_states == 2
 
 
 def test_only_known_suffixes_are_written(tmp_path: Path) -> None:

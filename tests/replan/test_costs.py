@@ -12,8 +12,7 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan import replan
-from normalfan.battery.ercot import ercot_prices
-from normalfan.battery.model import Battery
+from normalfan.battery import Battery, ercot_prices
 
 
 def lowest_optimal_policy(problem: Problem, loss: np.ndarray) -> np.ndarray:
@@ -136,7 +135,7 @@ def test_blocks_and_iterators_change_nothing(
 @pytest.mark.parametrize("window", [1, 2])
 def test_losses_known_after_serve_a_day_later(window: int, rng: np.random.Generator) -> None:
     arms = nf.MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)
-    losses = rng.random((6, 1, 1, 3))
+    losses = nf.ArrayLosses(rng.random((6, 1, 1, 3)), round_names=list("abcdef"))
     before = replan.holding_costs(arms, losses, window=window)
     after = replan.holding_costs(arms, losses, window=window, known="after")
     assert (after.first_round, after.n_days) == (1, 5)
@@ -146,6 +145,12 @@ def test_losses_known_after_serve_a_day_later(window: int, rng: np.random.Genera
     assert (np.diag(after.costs) > 0).any()
     np.testing.assert_array_equal(after.values, before.values[1:])
     assert after.learned_after() is after
+    assert (before.day_name(1), after.day_name(1)) == ("b", "c")
+
+
+def test_days_without_names_go_by_the_number_of_their_round() -> None:
+    before = replan.holding_costs(ARMS, DAYS)
+    assert (before.day_name(1), before.learned_after().day_name(1)) == ("1", "2")
 
 
 ARMS = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)

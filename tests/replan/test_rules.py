@@ -10,8 +10,6 @@ from holding import ageing_costs, random_costs
 from sentences import check_refusal
 
 from normalfan import replan
-from normalfan.replan.curve import cheapest_of_each, envelope, settings_of
-from normalfan.replan.detectors import detector_sweeps
 
 RULES: list[replan.Rule] = [
     replan.Accumulated(6.0),
@@ -123,60 +121,6 @@ def test_today_is_avoided_only_if_known_before() -> None:
     assert replan.replay(replan.Accumulated(5.0), after).regrets.tolist() == [0.0, 5.0, 0.0]
 
 
-def test_detectors_are_those_of_river_on_the_held_prices() -> None:
-    from river import drift
-
-    rng = np.random.default_rng(6)
-    prices = np.concatenate([rng.random(60), 5 + rng.random(60)])
-    rule = replan.Drift("PageHinkley", (("threshold", 2.0), ("min_instances", 5)))
-    decide, plain = rule.decide(), drift.PageHinkley(threshold=2.0, min_instances=5)
-    expected = []
-    for price in prices:
-        plain.update(price)
-        expected.append(plain.drift_detected)
-    assert [decide(price) for price in prices] == expected
-    assert any(expected)
-
-
-def test_sweeps_reach_from_many_re_plans_to_none() -> None:
-    rng = np.random.default_rng(9)
-    costs = random_costs(rng, 60)
-    families = replan.sweeps(costs, detectors=False, settings=30)
-    points = replan.run_sweeps(costs, families)
-    assert len(points) == sum(map(len, families.values()))
-    for family in ("accumulated", "CUSUM", "single day", "periodic"):
-        counts = [point.replans for point in points if point.family == family]
-        assert min(counts) <= 1
-        assert max(counts) >= 30
-
-
-def test_the_best_of_points_is_the_best_of_points() -> None:
-    rng = np.random.default_rng(10)
-    rules = [replan.Periodic(k) for k in range(1, 30)]
-    points = [
-        replan.Point(family, rule, int(rng.integers(0, 9)), float(rng.integers(0, 9)))
-        for family in ("a", "b")
-        for rule in rules
-    ]
-    for budget in range(9):
-        for family, best in replan.best_within(points, budget).items():
-            own = [p.regret for p in points if p.family == family and p.replans <= budget]
-            assert best.regret == min(own)
-            reached = [p.regret for p in envelope(points, family) if p.replans <= budget]
-            assert reached[-1] == min(own)
-    for family, best in cheapest_of_each(points, 1.5).items():
-        assert best.total(1.5) == min(p.total(1.5) for p in points if p.family == family)
-    assert replan.best_within([p for p in points if p.replans > 2], 2) == {}
-
-
-def test_every_detector_setting_is_accepted_by_river() -> None:
-    for rules in detector_sweeps(2.0).values():
-        assert len(set(rules)) == len(rules)
-        for rule in rules:
-            assert rule.decide()(1.0) in (True, False)
-            assert "settings" not in settings_of(rule)
-
-
 @pytest.mark.parametrize(
     ("provoke", "where"),
     [
@@ -188,8 +132,3 @@ def test_every_detector_setting_is_accepted_by_river() -> None:
 )
 def test_refusals(provoke: Callable[[], object], where: str) -> None:
     check_refusal(provoke, where)
-
-
-def test_a_missing_river_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("normalfan.replan.detectors.detectors_installed", lambda: False)
-    check_refusal(lambda: RULES[-1].decide(), "normalfan[compare]")

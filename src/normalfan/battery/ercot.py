@@ -1,7 +1,6 @@
 """Two years of real electricity prices: ERCOT's day-ahead market, 2021 and 2022.
 
-Hourly settlement prices in $/MWh at the hubs, one row a day. Days on which the clock jumps forward have 23
-hours and are left out. Storm Uri is in it: 8,995 $/MWh in February 2021. Source and licence: data/ERCOT.md.
+Source and licence: data/ERCOT.md.
 """
 
 from __future__ import annotations
@@ -17,17 +16,54 @@ from normalfan.problem.arrays import FloatArray, read_only
 HUBS = ("HB_HUBAVG", "HB_HOUSTON", "HB_NORTH", "HB_SOUTH", "HB_WEST")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DayAheadPrices:
-    """Days of hourly prices at one hub."""
+    """Hourly electricity prices at one hub; see `ercot_prices`.
+
+    Attributes
+    ----------
+    hub : str
+        The name of the hub.
+    dates : tuple of str [T]
+        The days, in ISO format.
+    prices : array [T, 24]
+        In $/MWh.
+    """
 
     hub: str
     dates: tuple[str, ...]  # [T]
-    prices: FloatArray  # [T, 24], $/MWh
+    prices: FloatArray  # [T, 24]
+
+    def __repr__(self) -> str:
+        return f"DayAheadPrices: {self.hub}, {len(self.dates)} days from {self.dates[0]} to {self.dates[-1]}"
 
 
 def ercot_prices(hub: str = "HB_HUBAVG") -> DayAheadPrices:
-    """The 728 whole days of 2021 and 2022 at a hub."""
+    """Read the day-ahead prices of ERCOT at a hub, 2021 and 2022.
+
+    Days on which the clock jumps forward have 23 hours and are left out. Storm Uri is included: 8,995 $/MWh
+    in February 2021.
+
+    Parameters
+    ----------
+    hub : str
+        HB_HUBAVG, HB_HOUSTON, HB_NORTH, HB_SOUTH or HB_WEST.
+
+    Returns
+    -------
+    DayAheadPrices
+        728 days of 24 hours.
+
+    Raises
+    ------
+    InputError
+        If there is no such hub.
+
+    Examples
+    --------
+    >>> ercot_prices("HB_WEST")
+    DayAheadPrices: HB_WEST, 728 days from 2021-01-01 to 2022-12-31
+    """
     import polars
 
     if hub not in HUBS:

@@ -1,30 +1,15 @@
-"""A grid battery that trades a day's electricity prices.
-
-The state is the charge, in equal levels; a step is an hour. In each hour the battery charges or discharges
-at full or half power, or rests; a request beyond empty or full moves what there is. Charging and discharging
-lose energy, discharging wears the cells, and now and then a level leaks away. A day starts empty, and what
-is left at its end is worth nothing.
-
-The loss of hour h is price_h · (energy bought − energy sold) + wear · (energy discharged): linear in the
-day's 24 prices, so a stream of days is a `FactoredLosses` of 24 features and one for the wear.
-
-    >>> day = np.r_[np.full(12, 20.0), np.full(12, 80.0)]                      # cheap morning, dear evening
-    >>> battery = Battery()
-    >>> from normalfan.pricing.stream import price_stream
-    >>> price_stream(battery.mdp(), battery.losses([day, day[::-1]])).prices.round(0)
-    array([   0., 7252.])
-"""
+"""A grid battery that trades a day's electricity prices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.problem.arrays import FloatArray, read_numbers
+from normalfan.problem.arrays import FloatArray, IntArray, read_numbers
 from normalfan.problem.labels import Labels
 from normalfan.problem.losses import FactoredLosses
 from normalfan.problem.mdp import MDP
@@ -37,15 +22,54 @@ POWERS = (0.0, 0.5, 1.0, -0.5, -1.0)
 
 @dataclass(frozen=True, slots=True)
 class Battery:
-    """A battery by its data sheet; the default stores four hours of full power."""
+    """A battery that trades a day's electricity prices; by default it stores four hours of full power.
 
-    capacity: float = 100.0  # MWh
-    power: float = 25.0  # MW
-    levels: int = 41  # of charge, empty and full included
-    charging: float = 0.93  # stored for each MWh bought
-    discharging: float = 0.93  # sold for each MWh taken out
-    leak: float = 0.01  # chance, each hour, of losing one level
-    wear: float = 5.0  # $ for each MWh taken out
+    The state is the charge, in equal levels; a step is an hour. In each hour the battery charges or
+    discharges at full or half power, or rests; a request beyond empty or full moves what there is. Charging
+    and discharging lose energy, discharging wears the cells, and now and then a level leaks away. A day
+    starts empty, and what is left at its end is worth nothing.
+
+    The loss of hour h is price_h · (energy bought − energy sold) + wear · (energy discharged): linear in the
+    day's 24 prices, so a stream of days is a `FactoredLosses` of 24 features and one for the wear.
+
+    Parameters
+    ----------
+    capacity : float
+        MWh.
+    power : float
+        MW.
+    levels : int
+        Of charge, empty and full included.
+    charging : float
+        MWh stored for each MWh bought.
+    discharging : float
+        MWh sold for each MWh taken out.
+    leak : float
+        The chance, each hour, of losing one level.
+    wear : float
+        $ for each MWh taken out.
+
+    Raises
+    ------
+    InputError
+        If an efficiency or a chance is out of range, or half power does not move a whole number of levels.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> day = np.r_[np.full(12, 20.0), np.full(12, 80.0)]                  # cheap morning, costly evening
+    >>> battery = Battery()
+    >>> nf.price_stream(battery.mdp(), battery.losses([day, day[::-1]])).prices.round(0)
+    array([   0., 7252.])
+    """
+
+    capacity: float = 100.0
+    power: float = 25.0
+    levels: int = 41
+    charging: float = 0.93
+    discharging: float = 0.93
+    leak: float = 0.01
+    wear: float = 5.0
 
     def __post_init__(self) -> None:
         for name in ("charging", "discharging"):
@@ -89,8 +113,21 @@ class Battery:
         features[HOURS] = self.wear * np.maximum(-moved, 0)
         return features
 
-    def losses(self, prices: Any, *, round_names: Sequence[str] | None = None) -> FactoredLosses:
-        """The losses, in $, of days of hourly prices [T, 24] in $/MWh."""
+    def losses(self, prices: npt.ArrayLike, *, round_names: Sequence[str] | None = None) -> FactoredLosses:
+        """The losses of days of hourly prices.
+
+        Parameters
+        ----------
+        prices : array_like [T, 24]
+            In $/MWh, one row a day.
+        round_names : sequence of str, optional
+            What the days are called.
+
+        Returns
+        -------
+        FactoredLosses
+            T rounds, in $.
+        """
         days = read_numbers("prices", prices)
         if days.ndim != 2 or days.shape[1] != HOURS:
             raise InputError(
@@ -101,11 +138,12 @@ class Battery:
         names = [f"price {hour}" for hour in CLOCK] + ["wear"]
         return FactoredLosses(coefficients, self.features(), round_names=round_names, feature_names=names)
 
-    def _moved(self) -> Any:
+    def _moved(self) -> IntArray:
         """[levels, 5]: by how many levels each action moves each charge."""
         charge = np.arange(self.levels)[:, None]
         asked = np.rint(np.array(POWERS) * 2 * self._half_power).astype(np.int64)
-        return np.clip(charge + asked, 0, self.levels - 1) - charge
+        moved: IntArray = np.clip(charge + asked, 0, self.levels - 1) - charge
+        return moved
 
     def _labels(self) -> Labels:
         verbs = {-1: "discharge", 0: "rest", 1: "charge"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
-import numpy as np
 import typer
 
 from normalfan.cli.output import AsJson, print_json, write_rounds
@@ -22,20 +22,15 @@ from normalfan.cli.sources import (
     read_model,
 )
 from normalfan.errors import InputError
-from normalfan.files import check_target
-from normalfan.problem.losses import names_of_rounds
+from normalfan.files import check_target, written_atomically
 from normalfan.replan.costs import Known, holding_costs
-from normalfan.replan.curve import cheapest_of_each, settings_of
+from normalfan.replan.curve import CHEAPEST, Point, RegretCurve, regret_curve
 from normalfan.replan.detectors import detectors_installed
-from normalfan.replan.drawing import SUFFIXES, check_drawing_library, draw_curve
-from normalfan.replan.schedule import check_cost
-from normalfan.replan.study import Study, study
+from normalfan.replan.drawing import check_library
+from normalfan.replan.schedule import Schedule, check_amount
+from normalfan.text import number
 
-if TYPE_CHECKING:
-    import polars
-
-MARKED = ("cheapest in hindsight", "accumulated")
-"""The schedules that the figure points out."""
+DAYS_LISTED = 12
 
 
 def replan(
@@ -74,12 +69,12 @@ def replan(
 
     Example:  normalfan replan battery.npz prices.csv --features features.csv --cost 5000
     """
-    check_cost(cost)
+    check_amount("--cost", cost)
     window = _read_plans(plans)
     check_target("--out", out, (".csv", ".parquet", ".json"))
+    check_target("--figure", figure, (".png", ".pdf", ".html"))
     if figure is not None:
-        check_target("--figure", figure, SUFFIXES)
-        check_drawing_library(figure)
+        check_library(interactive=figure.endswith(".html"))
     mdp = read_model(model, horizon, start)
     stream = read_losses(losses, mdp, features=features, default=default, axes=axes, are_rewards=are_rewards)
     costs = holding_costs(mdp, stream, window=window, known=cast("Known", known), progress=True)
@@ -90,17 +85,15 @@ def replan(
             "pip install 'normalfan[compare]'.",
             err=True,
         )
-    result = study(costs, cost, detectors=detectors, progress=True)
-    names = _round_names(result, names_of_rounds(stream))
+    curve = regret_curve(costs, cost, detectors=detectors, progress=True)
     if out is not None:
-        write_rounds(_days(result, names), Path(out))
+        write_rounds(curve.to_frame(), Path(out))
     if figure is not None:
-        marks = {f"{name}, at cost {cost:,g}": result.schedules[name] for name in MARKED}
-        draw_curve(figure, result.points, result.least, marks=marks, title=_subject(result))
+        _write_figure(curve, Path(figure))
     if as_json:
-        print_json(_document(result, names))
+        print_json(_document(curve))
     else:
-        _print_tables(result, names)
+        _print_tables(curve)
 
 
 def _read_plans(plans: str) -> int:
@@ -115,130 +108,102 @@ def _read_plans(plans: str) -> int:
     )
 
 
-def _round_names(result: Study, names: tuple[str, ...] | None) -> list[str]:
-    """The name of each day of acting."""
-    first = result.costs.first_round
-    rounds = range(first, first + result.costs.n_days)
-    return [names[t] if names else str(t) for t in rounds]
+def _write_figure(curve: RegretCurve, path: Path) -> None:
+    interactive = path.suffix == ".html"
+    figure = curve.plot(interactive=interactive)
+    with written_atomically(path) as file:
+        if interactive:
+            file.write(figure.to_html(config={"displaylogo": False}).encode())
+        else:
+            figure.savefig(file, format=path.suffix[1:], dpi=160)
 
 
-def _document(result: Study, names: list[str]) -> dict[str, Any]:
-    def point(entry: Any) -> dict[str, Any]:
-        return {
-            "settings": settings_of(entry.rule),
-            "replans": entry.replans,
-            "regret": entry.regret,
-            "total": entry.total(result.cost),
-        }
+def _document(curve: RegretCurve) -> dict[str, Any]:
+    def numbers(run: Schedule | Point) -> dict[str, Any]:
+        return {"replans": run.replans, "regret": run.regret, "total": run.total(curve.cost)}
+
+    def point(entry: Point) -> dict[str, Any]:
+        return {"settings": entry.settings} | numbers(entry)
 
     return {
-        "cost": result.cost,
-        "known": result.costs.known,
-        "plans": _plans(result),
-        "days": result.costs.n_days,
+        "cost": curve.cost,
+        "known": curve.costs.known,
+        "plans": "last" if curve.costs.window == 1 else f"mean:{curve.costs.window}",
+        "days": curve.costs.n_days,
         "schedules": {
-            name: {
-                "replans": run.replans,
-                "regret": run.regret,
-                "total": run.total(result.cost),
-                "rounds": [names[t] for t in run.days],
-            }
-            for name, run in result.schedules.items()
+            name: numbers(run) | {"rounds": list(map(curve.costs.day_name, run.days))}
+            for name, run in curve.schedules.items()
         },
-        "tuned_in_hindsight": {
-            family: point(best) for family, best in cheapest_of_each(result.points, result.cost).items()
-        },
+        "tuned_in_hindsight": {family: point(best) for family, best in curve.cheapest().items()},
         "within": [
-            {"replans": k, "least_regret": float(result.least[k])}
-            | {"families": {family: point(best) for family, best in result.within(k).items()}}
-            for k in result.budgets()
+            {"replans": k, "least_regret": float(curve.least_regrets[k])}
+            | {"families": {family: point(best) for family, best in curve.best_within(k).items()}}
+            for k in _budgets(curve)
         ],
-        "least_regrets": result.least.tolist(),
-        "points": [{"family": entry.family} | point(entry) for entry in result.points],
+        "least_regrets": curve.least_regrets.tolist(),
+        "points": [{"family": entry.family} | point(entry) for entry in curve.points],
     }
 
 
-def _plans(result: Study) -> str:
-    return "last" if result.costs.window == 1 else f"mean:{result.costs.window}"
+def _budgets(curve: RegretCurve) -> list[int]:
+    """Numbers of re-plans to compare at: one in 56, 28, 14 and 7 days."""
+    return sorted({round(curve.costs.n_days / days) for days in (56, 28, 14, 7)} - {0})
 
 
-def _subject(result: Study) -> str:
-    window = result.costs.window
-    plans = "the last day" if window == 1 else f"the mean of {window} days"
-    days = "1 day" if result.costs.n_days == 1 else f"{result.costs.n_days} days"
-    return f"{days}, plans for {plans}, losses known {result.costs.known} acting"
-
-
-def _print_tables(result: Study, names: list[str]) -> None:
+def _print_tables(curve: RegretCurve) -> None:
     from rich.console import Console
 
     console = Console()
-    console.print(_cost_table(result))
-    cheapest = result.schedules["cheapest in hindsight"]
-    if cheapest.days:
-        listed = ", ".join(names[t] for t in cheapest.days[:12])
-        more = f" and {cheapest.replans - 12} more" if cheapest.replans > 12 else ""
+    console.print(_cost_table(curve))
+    best = curve.schedules[CHEAPEST]
+    if best.days:
+        listed = ", ".join(map(curve.costs.day_name, best.days[:DAYS_LISTED]))
+        more = f" and {best.replans - DAYS_LISTED} more" if best.replans > DAYS_LISTED else ""
         console.print(f"Cheapest in hindsight: re-plan on {listed}{more}.\n")
-    if result.budgets():
-        console.print(_budget_table(result))
-    counts = dict[str, int]()
-    for entry in result.points:
-        counts[entry.family] = counts.get(entry.family, 0) + 1
+    if _budgets(curve):
+        console.print(_budget_table(curve))
+    counts = Counter(entry.family for entry in curve.points)
     tried = ", ".join(f"{family} {count}" for family, count in counts.items())
     console.print(f"Settings are picked in hindsight, for every rule alike; settings tried: {tried}.")
 
 
-def _cost_table(result: Study) -> Any:
+def _cost_table(curve: RegretCurve) -> Any:
     from rich.table import Table
 
-    table = Table(title=f"{_subject(result)}; a re-plan costs {result.cost:,g}", title_justify="left")
+    def add(name: str, setting: str, run: Schedule | Point) -> None:
+        amounts = (number(run.regret), number(run.total(curve.cost)))
+        table.add_row(name, setting, str(run.replans), *amounts)
+
+    title = f"{curve.costs.description}; a re-plan costs {number(curve.cost)}"
+    table = Table(title=title, title_justify="left")
     for name in ("schedule", "setting", "re-plans", "regret", "total"):
         table.add_column(name, justify="left" if name in ("schedule", "setting") else "right")
-    set_by_cost = {"accumulated", "CUSUM", "single day"}
-    for name, run in result.schedules.items():
-        setting = "set by the cost" if name in set_by_cost else ""
-        table.add_row(name, setting, str(run.replans), _number(run.regret), _number(run.total(result.cost)))
+    for name, run in curve.schedules.items():
+        add(name, "set by the cost" if name in ("accumulated", "CUSUM", "single day") else "", run)
     table.add_section()
-    for family, best in cheapest_of_each(result.points, result.cost).items():
-        numbers = (str(best.replans), _number(best.regret), _number(best.total(result.cost)))
-        table.add_row(family, _spoken(settings_of(best.rule)), *numbers)
+    for family, best in curve.cheapest().items():
+        add(family, _settings_text(best), best)
     return table
 
 
-def _budget_table(result: Study) -> Any:
+def _budget_table(curve: RegretCurve) -> Any:
     from rich.table import Table
 
-    budgets = result.budgets()
+    budgets = _budgets(curve)
     table = Table(title="Least regret with at most so many re-plans", title_justify="left")
     table.add_column("rule")
     for k in budgets:
         table.add_column(str(k), justify="right")
-    table.add_row("best in hindsight", *(_number(result.least[k]) for k in budgets))
-    within = [result.within(k) for k in budgets]
-    for family in dict.fromkeys(entry.family for entry in result.points):
-        table.add_row(family, *(_number(best[family].regret) if family in best else "–" for best in within))
+    table.add_row("best in hindsight", *(number(curve.least_regrets[k]) for k in budgets))
+    within = [curve.best_within(k) for k in budgets]
+    for family in dict.fromkeys(entry.family for entry in curve.points):
+        table.add_row(family, *(number(best[family].regret) if family in best else "–" for best in within))
     return table
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def _spoken(settings: dict[str, Any]) -> str:
+def _settings_text(point: Point) -> str:
     return ", ".join(
-        f"{name} {_number(value)}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in settings.items()
+        f"{name} {number(value)}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in point.settings.items()
         if value is not False and name not in ("detector", "seed")
     )
-
-
-def _days(result: Study, names: list[str]) -> polars.DataFrame:
-    """One row a day: its name, its best value, and for each schedule whether it re-plans and its regret."""
-    import polars
-
-    columns: dict[str, Any] = {"round": names, "value": result.costs.values}
-    for name, run in result.schedules.items():
-        replans = np.zeros(result.costs.n_days, dtype=bool)
-        replans[list(run.days)] = True
-        columns |= {f"{name}: re-plan": replans, f"{name}: regret": run.regrets}
-    return polars.DataFrame(columns)

@@ -1,6 +1,6 @@
 """Array files: `.npy` without reading them, `.npz` without trusting them.
 
-Neither may hold pickled objects, so opening a file never runs code from it.
+Neither may contain pickled objects, so opening a file never runs code from it.
 """
 
 from __future__ import annotations
@@ -15,26 +15,23 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
-from normalfan.io.tables import existing_file
 
 _BROKEN = (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
-def map_npy(source: str | Path) -> npt.NDArray[Any]:
+def map_npy(path: Path) -> npt.NDArray[Any]:
     """The array of a `.npy` file, mapped into memory and read page by page as it is used."""
-    path = existing_file(source)
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except _BROKEN:
         raise InputError(
-            f"{path} is damaged or holds no plain array, but a .npy file must be one that np.save wrote of "
-            f"numbers: write it again."
+            f"{path} is damaged or does not contain a plain array, but a .npy file must be one that np.save "
+            f"wrote, of numbers: write it again."
         ) from None
 
 
-def read_npz(source: str | Path) -> dict[str, npt.NDArray[Any]]:
+def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     """Every array of a `.npz` file, by name."""
-    path = existing_file(source)
     try:
         with zipfile.ZipFile(path):  # np.load would take a .npy file or a pickle for one
             pass
@@ -42,8 +39,8 @@ def read_npz(source: str | Path) -> dict[str, npt.NDArray[Any]]:
             return {name: arrays[name] for name in arrays.files}
     except _BROKEN:
         raise InputError(
-            f"{path} is damaged or holds more than plain arrays, but a .npz file must be one that np.savez "
-            f"wrote of numbers and text: write it again."
+            f"{path} is damaged or contains more than plain arrays, but a .npz file must be one that "
+            f"np.savez wrote, of numbers and text: write it again."
         ) from None
 
 

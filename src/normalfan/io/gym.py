@@ -2,24 +2,18 @@
 
 Toy-text environments (FrozenLake, CliffWalking, Taxi) carry their dynamics as a table
 `P[state][action] = [(probability, next state, reward, terminated), …]`. Successors listed twice are summed.
-
-An episode that terminated stays where it ended: that state becomes absorbing. Its losses are charged at every
-step that is left, so give it zero there unless ending early should cost or pay. If a state that ends
-episodes can also be passed through, the end gets a state of its own, the last one, called "terminated".
-
-The horizon is the environment's own limit on the length of an episode, if it has one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.io.kernels import Moves
-from normalfan.io.starts import state_index
+from normalfan.io.moves import Moves
+from normalfan.io.tables import state_index
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
@@ -29,72 +23,104 @@ TERMINATED = "terminated"
 
 
 def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None = None) -> MDP:
-    """The dynamics of an environment with a table `P`, or of the one with this id.
+    """Read the dynamics of a tabular Gymnasium environment.
 
-    `start`: a state's index; without it the environment's own distribution of starts.
+    An episode that terminated stays where it ended: that state becomes absorbing. Its losses are charged at
+    every step that is left, so give it zero there unless ending early should cost or pay. If other episodes
+    pass through that state, the end gets a state of its own, the last one, called "terminated".
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment with a table `P`, or the id of one.
+    horizon : int, optional
+        The number of steps; by default the environment's own limit on the length of an episode.
+    start : str or int, optional
+        The index of the state to start in; by default the environment's own distribution.
+
+    Returns
+    -------
+    MDP
+        The problem; states go by their numbers.
+
+    Raises
+    ------
+    InputError
+        If the environment is unknown, has no table `P`, or leaves the horizon or the start open.
+
+    Examples
+    --------
+    >>> from_gymnasium("FrozenLake-v1", horizon=12)
+    MDP(horizon=12, states=16, actions=4, Sparse)
     """
-    listed = _read_listed(env)
-    steps = horizon if horizon is not None else listed.limit
+    world = _read_world(env, start)
+    steps = horizon if horizon is not None else world.limit
     if steps is None:
         raise InputError(
-            f"{listed.name} sets no limit to its episodes, but a problem needs a horizon: pass one "
+            f"{world.name} sets no limit to its episodes, but a problem needs a horizon: pass one "
             f"(--horizon)."
         )
-    initial = _initial(listed, start)
-    ended = _ends(listed, initial)
-    moves = ended.moves()
-    padded = np.append(initial, np.zeros(moves.shape[1] - len(initial)))
-    names = None if len(padded) == len(initial) else (*map(str, range(len(initial))), TERMINATED)
-    return MDP(moves.transitions(), padded, steps, labels=Labels(states=names))
+    pairs, which = np.unique(world.rows * world.n_states + world.nexts, return_inverse=True)
+    summed = np.asarray(np.bincount(which, world.weights, minlength=len(pairs)), dtype=np.float64)
+    moves = Moves(*np.divmod(pairs, world.n_states), summed, (1, world.n_states, world.n_actions))
+    added = world.n_states - len(world.initial)
+    names = (*map(str, range(len(world.initial))), TERMINATED) if added else None
+    initial = np.append(world.initial, np.zeros(added))
+    return MDP(moves.transitions(), initial, steps, labels=Labels(states=names))
 
 
 def expected_rewards(env: Any, start: str | int | None = None) -> FloatArray:
-    """[S, A]: the environment's own mean reward for each state and action of `from_gymnasium`.
+    """Compute the mean reward of each state and action of a tabular environment.
 
-    Nothing is earned after the end.
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        As for `from_gymnasium`.
+    start : str or int, optional
+        As for `from_gymnasium`: it may decide which states are ends.
+
+    Returns
+    -------
+    ndarray
+        [S, A], for the states of `from_gymnasium`; 0 after the end of an episode.
+
+    Raises
+    ------
+    InputError
+        As for `from_gymnasium`.
+
+    Examples
+    --------
+    >>> expected_rewards("CliffWalking-v1")[[0, 25]].tolist()       # stepping down from 25 is into the cliff
+    [[-1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -100.0, -1.0]]
     """
-    listed = _read_listed(env)
-    ended = _ends(listed, _initial(listed, start))
-    n_rows = ended.n_states * listed.n_actions
-    earned = np.bincount(ended.rows, ended.weights * ended.rewards, minlength=n_rows)
-    return np.asarray(earned, dtype=np.float64).reshape(ended.n_states, listed.n_actions)
+    world = _read_world(env, start)
+    shape = (world.n_states, world.n_actions)
+    earned = np.bincount(world.rows, world.weights * world.rewards, minlength=int(np.prod(shape)))
+    return np.asarray(earned, dtype=np.float64).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
-    """The entries of a table `P` that can happen, one after the other."""
+class _World:
+    """An environment, and what can happen in it: the entries of `P` of positive probability."""
 
     name: str
     limit: int | None
-    initial: FloatArray | None  # [S]
+    initial: FloatArray  # [S]
     n_states: int
     n_actions: int
     rows: IntArray  # [n]  state · A + action
-    nexts: IntArray  # [n]
     weights: FloatArray  # [n]
+    nexts: IntArray  # [n]
     rewards: FloatArray  # [n]
     terminated: BoolArray  # [n]
 
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """The same, with its ends absorbing."""
-
-    n_states: int
-    n_actions: int
-    rows: IntArray
-    nexts: IntArray
-    weights: FloatArray
-    rewards: FloatArray
-
-    def moves(self) -> Moves:
-        pairs, which = np.unique(self.rows * self.n_states + self.nexts, return_inverse=True)
-        summed = np.bincount(which, self.weights, minlength=len(pairs))
-        rows, nexts = np.divmod(pairs, self.n_states)
-        return Moves(rows, nexts, np.asarray(summed, dtype=np.float64), (1, self.n_states, self.n_actions))
+    @property
+    def sources(self) -> IntArray:
+        return self.rows // self.n_actions
 
 
-def _read_listed(env: Any) -> _Listed:
+def _read_world(env: Any, start: str | int | None) -> _World:
     made = _make(env) if isinstance(env, str) else env
     inner = getattr(made, "unwrapped", made)
     spec = getattr(made, "spec", None)
@@ -105,44 +131,32 @@ def _read_listed(env: Any) -> _Listed:
             f"{name} is not a tabular environment, but a problem needs its transitions: choose one that "
             f"carries a table P, like FrozenLake-v1, or write a model table."
         )
-    initial = getattr(inner, "initial_state_distrib", None)
     try:
-        listed = _Listed(
-            name,
-            None if spec is None else spec.max_episode_steps,
-            None if initial is None else np.array(initial, dtype=np.float64),
-            len(table),
-            len(table[0]),
-            *_columns(table),
-        )
+        columns = _columns(table)
     except (LookupError, TypeError, ValueError):
-        listed = None
-    if listed is None or not ((listed.nexts >= 0) & (listed.nexts < listed.n_states)).all():
         raise InputError(
             f"{name} has a table P of another form, but it must list P[state][action] = [(probability, next "
             f"state, reward, terminated), …] for states and actions from 0 on: write a model table instead."
-        )
-    return listed
+        ) from None
+    initial = _initial(name, getattr(inner, "initial_state_distrib", None), len(table), start)
+    limit = None if spec is None else spec.max_episode_steps
+    return _with_ends(_World(name, limit, initial, len(table), len(table[0]), *columns))
 
 
-def _columns(table: Any) -> tuple[IntArray, IntArray, FloatArray, FloatArray, BoolArray]:
-    """What P lists with positive probability: rows, next states, weights, rewards, ends."""
-    n_actions = len(table[0])
+def _columns(table: Any) -> tuple[IntArray, FloatArray, IntArray, FloatArray, BoolArray]:
+    """What P lists with positive probability: rows, weights, next states, rewards, ends."""
+    n_states, n_actions = len(table), len(table[0])
     entries = [
         (s * n_actions + a, *entry)
-        for s in range(len(table))
+        for s in range(n_states)
         for a, _ in zip(range(n_actions), table[s], strict=True)
         for entry in table[s][a]
         if entry[0]
     ]
-    rows, weights, nexts, rewards, terminated = zip(*entries, strict=True)
-    return (
-        np.array(rows, dtype=np.int64),
-        np.array(nexts, dtype=np.int64),
-        np.array(weights, dtype=np.float64),
-        np.array(rewards, dtype=np.float64),
-        np.array(terminated, dtype=bool),
-    )
+    rows, weights, nexts, rewards, terminated = np.array(entries, dtype=np.float64).T
+    if not ((nexts >= 0) & (nexts < n_states)).all():
+        raise ValueError("a next state is not a state")
+    return rows.astype(np.int64), weights, nexts.astype(np.int64), rewards, terminated.astype(bool)
 
 
 def _make(name: str) -> Any:
@@ -162,54 +176,56 @@ def _make(name: str) -> Any:
         ) from None
 
 
-def _initial(listed: _Listed, start: str | int | None) -> FloatArray:
+def _initial(name: str, own: Any, n_states: int, start: str | int | None) -> FloatArray:
+    """[S]: the chosen start, or the environment's own distribution."""
     if start is not None:
-        chosen = np.zeros(listed.n_states)
-        chosen[state_index(start, [str(s) for s in range(listed.n_states)])] = 1.0
+        chosen = np.zeros(n_states)
+        chosen[state_index(start, [str(s) for s in range(n_states)])] = 1.0
         return chosen
-    if listed.initial is None:
+    if own is None:
         raise InputError(
-            f"{listed.name} does not say where it begins, but a problem needs a start: pass one (--start)."
+            f"{name} does not say where it starts, but a problem must start somewhere: pass a start state "
+            f"(--start)."
         )
-    if listed.initial.shape != (listed.n_states,):
+    initial = np.array(own, dtype=np.float64)
+    if initial.shape != (n_states,):
         raise InputError(
-            f"{listed.name} begins in {list(listed.initial.shape)} states, but must give a distribution over "
-            f"its {listed.n_states}: pass a start state (--start)."
+            f"{name} starts in {list(initial.shape)} states, but must give a distribution over its "
+            f"{n_states}: pass a start state (--start)."
         )
-    return listed.initial
+    return initial
 
 
-def _ends(listed: _Listed, initial: FloatArray) -> _Ended:
+def _with_ends(world: _World) -> _World:
     """Redirect what terminates, and let the states it ends in stay."""
-    n_states, n_actions = listed.n_states, listed.n_actions
-    visited = _visited(listed, initial)
-    alive = visited[listed.rows // n_actions]
+    n_states, n_actions = world.n_states, world.n_actions
+    alive = _visited(world)[world.sources]
     ending, passing = (np.zeros(n_states, dtype=bool) for _ in range(2))
-    ending[listed.nexts[alive & listed.terminated]] = True
-    passing[listed.nexts[alive & ~listed.terminated]] = True
-    passing |= initial > 0
+    ending[world.nexts[alive & world.terminated]] = True
+    passing[world.nexts[alive & ~world.terminated]] = True
+    passing |= world.initial > 0
     both = ending & passing
     absorbing = np.append(ending & ~passing, True) if both.any() else ending
-    size = len(absorbing)
-    nexts = np.where(listed.terminated & both[listed.nexts], n_states, listed.nexts)
-    kept = ~absorbing[listed.rows // n_actions]
+    kept = ~absorbing[world.sources]
     stays = np.flatnonzero(np.repeat(absorbing, n_actions))
-    return _Ended(
-        n_states=size,
-        n_actions=n_actions,
-        rows=np.concatenate([listed.rows[kept], stays]),
+    nexts = np.where(world.terminated & both[world.nexts], n_states, world.nexts)
+    return replace(
+        world,
+        n_states=len(absorbing),
+        rows=np.concatenate([world.rows[kept], stays]),
+        weights=np.concatenate([world.weights[kept], np.ones(len(stays))]),
         nexts=np.concatenate([nexts[kept], stays // n_actions]),
-        weights=np.concatenate([listed.weights[kept], np.ones(len(stays))]),
-        rewards=np.concatenate([listed.rewards[kept], np.zeros(len(stays))]),
+        rewards=np.concatenate([world.rewards[kept], np.zeros(len(stays))]),
+        terminated=np.concatenate([world.terminated[kept], np.ones(len(stays), dtype=bool)]),
     )
 
 
-def _visited(listed: _Listed, initial: FloatArray) -> BoolArray:
+def _visited(world: _World) -> BoolArray:
     """[S]: the states that an episode can pass through before it terminates."""
-    visited = initial > 0
+    visited = world.initial > 0
     while True:
         reached = visited.copy()
-        reached[listed.nexts[~listed.terminated & visited[listed.rows // listed.n_actions]]] = True
+        reached[world.nexts[~world.terminated & visited[world.sources]]] = True
         if np.array_equal(reached, visited):
             return visited
         visited = reached

@@ -1,4 +1,4 @@
-"""Losses from files, and back into files."""
+"""Losses from files, and back into files. Formats: docs/files.md."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.io.array_files import map_npy, read_npz, write_npy, write_npz
-from normalfan.io.factored import read_factored, write_factored
-from normalfan.io.loss_tables import every_round, read_loss_table, write_loss_table
+from normalfan.io.loss_tables import (
+    every_round,
+    read_factored,
+    read_loss_table,
+    write_factored,
+    write_loss_table,
+)
 from normalfan.io.tables import SUFFIXES, existing_file, unknown_suffix
 from normalfan.problem.losses import (
     ALL_AXES,
@@ -35,13 +40,46 @@ def open_losses(
     default: float | None = None,
     axes: str | None = None,
 ) -> ArrayLosses | FactoredLosses:
-    """The losses of a problem, round by round, from a file.
+    """Open the losses of a problem, round by round, from a file.
 
-    `.npy`: [T, H, S, A], or the axes that `axes` names (see `ArrayLosses`); read as it is used.
-    `.npz`: one such array, or `coefficients` [T, K] and `features` [K, H, S, A]; perhaps `round_labels` [T].
-    `.csv`, `.parquet`: a long table of losses, or, with `features`, coefficients per round for that table.
-    `default`: what a cell that a long table leaves out costs. Tables speak in the names of `mdp` and need
-    it; arrays are checked against it if it is given.
+    Parameters
+    ----------
+    source : str or Path
+        - `.npy`: [T, H, S, A], or the axes that `axes` names; read as it is used.
+        - `.npz`: one such array, or `coefficients` [T, K] and `features` [K, H, S, A]; `round_labels` [T] are
+          optional.
+        - `.csv`, `.parquet`: a long table of losses, or, with `features`, of coefficients per round.
+    mdp : MDP, optional
+        The problem. Tables use its names and need it; arrays are checked against it if it is given.
+    features : str or Path, optional
+        The table of features that belongs to a table of coefficients.
+    default : float, optional
+        The loss of the cells that a long table leaves out.
+    axes : str, optional
+        The axes of an array, such as "TSA" (see `ArrayLosses`).
+
+    Returns
+    -------
+    ArrayLosses or FactoredLosses
+        A stream for `price_stream`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or does not fit the problem. For a table the message names the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> days = Path(tempfile.mkdtemp()) / "days.csv"
+    >>> _ = days.write_text('''round,action,loss
+    ... monday,1,-3
+    ... tuesday,1,2
+    ... ''')
+    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> losses = open_losses(days, arms, default=0)
+    >>> losses.array, losses.axes, losses.round_names
+    (array([[ 0., -3.], [ 0.,  2.]]), 'TA', ('monday', 'tuesday'))
     """
     path = existing_file(source)
     _check_options(path, features, default, axes)
@@ -52,20 +90,41 @@ def open_losses(
     if path.suffix not in SUFFIXES:
         raise unknown_suffix(path, RULE)
     if mdp is None:
-        raise InputError(
-            f"{path} is opened without its mdp, but a table's names are the problem's: pass it, too."
-        )
+        raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
     if features is None:
         return read_loss_table(path, mdp, default)
-    return read_factored(path, str(features), mdp)
+    return read_factored(path, features, mdp)
 
 
 def save_losses(
     losses: LossStream, mdp: MDP, path: str | Path, *, features: str | Path | None = None
 ) -> None:
-    """Write losses to a `.npy`, `.npz`, `.csv` or `.parquet` file, as `open_losses` reads them.
+    """Write losses to a file that `open_losses` reads back.
 
-    Factored losses stay factored in a `.npz` file, and in tables if the features get a file, too.
+    Parameters
+    ----------
+    losses : LossStream
+        Any stream. Factored losses stay factored in a `.npz` file, and in tables if `features` is given.
+    mdp : MDP
+        Their problem.
+    path : str or Path
+        A `.npy`, `.npz`, `.csv` or `.parquet` file. It appears complete or not at all.
+    features : str or Path, optional
+        A second table, for the features of factored losses.
+
+    Raises
+    ------
+    InputError
+        If the file has another suffix, or `features` does not apply.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> path = Path(tempfile.mkdtemp()) / "days.npz"
+    >>> save_losses(ArrayLosses([[1.0, 2.0]], axes="TA", round_names=["monday"]), arms, path)
+    >>> open_losses(path).round_names
+    ('monday',)
     """
     target = Path(path)
     is_table = target.suffix in SUFFIXES
@@ -73,29 +132,25 @@ def save_losses(
         raise InputError(
             f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
         )
-    if isinstance(losses, FactoredLosses) and (features is not None or target.suffix == ".npz"):
-        _save_factored(losses, mdp, target, features)
+    if features is not None and isinstance(losses, FactoredLosses):
+        write_factored(losses, mdp, target, Path(features))
     elif is_table:
         write_loss_table(losses, mdp, target)
     elif target.suffix == ".npy":
         write_npy(every_round(losses, mdp), target)
     elif target.suffix == ".npz":
-        write_npz({"losses": every_round(losses, mdp)} | _labels(losses), target)
+        names = names_of_rounds(losses)
+        labels = {} if names is None else {ROUND_LABELS: np.array(names)}
+        write_npz(_stored_arrays(losses, mdp) | labels, target)
     else:
         raise unknown_suffix(target, RULE)
 
 
-def _save_factored(losses: FactoredLosses, mdp: MDP, path: Path, features: str | Path | None) -> None:
-    if features is not None:
-        write_factored(losses, mdp, path, Path(features))
-        return
+def _stored_arrays(losses: LossStream, mdp: MDP) -> dict[str, npt.NDArray[Any]]:
+    if not isinstance(losses, FactoredLosses):
+        return {"losses": every_round(losses, mdp)}
     dense = losses.features.toarray().reshape(-1, *mdp.shape)
-    write_npz({"coefficients": losses.coefficients, "features": dense} | _labels(losses), path)
-
-
-def _labels(losses: LossStream) -> dict[str, npt.NDArray[Any]]:
-    names = names_of_rounds(losses)
-    return {} if names is None else {ROUND_LABELS: np.array(names)}
+    return {"coefficients": losses.coefficients, "features": dense}
 
 
 def _stored_losses(path: Path, mdp: MDP | None, axes: str | None) -> ArrayLosses | FactoredLosses:
@@ -112,7 +167,8 @@ def _stored_losses(path: Path, mdp: MDP | None, axes: str | None) -> ArrayLosses
     if len(arrays) != 1:
         shown = ", ".join(sorted(arrays)) or "nothing"
         raise InputError(
-            f"{path} holds {shown}, but losses are one array, or coefficients and features: save those alone."
+            f"{path} contains {shown}, but losses are one array, or coefficients and features: save only "
+            f"those."
         )
     (array,) = arrays.values()
     return _array_losses(path, array, mdp, axes, names)
@@ -127,7 +183,7 @@ def _array_losses(
 ) -> ArrayLosses:
     if array.dtype.kind not in "fiub":
         raise InputError(
-            f"{path} holds an array of dtype {array.dtype}, but losses are real numbers: save it as float."
+            f"{path} contains an array of dtype {array.dtype}, but losses are real numbers: save it as float."
         )
     named = axes or ALL_AXES
     check_axes(str(path), array.shape, named)

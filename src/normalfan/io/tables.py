@@ -1,19 +1,19 @@
 """Tables of labels and numbers, from CSV or Parquet.
 
-Every table that a person may hand in is read here and nowhere else, so that each is forgiving in the same
-way (blank lines, blanks around entries, columns in any order) and strict in the same way: a column that
-nobody asked for is refused, because a misspelt `state` would otherwise read as "the same in every state".
+Every table from a user is read here and nowhere else, so that all of them allow the same things (empty
+lines, spaces around entries, columns in any order) and refuse the same things: an unknown column is an error,
+because a misspelt `state` would otherwise mean "the same in every state".
 
-Labels are text. Where all labels of a column are whole numbers they are put in the order of the numbers,
-otherwise in the order in which they first appear. Mistakes are named by the line of a CSV file (the header is
-line 1) or the row of a Parquet file (the first is row 1).
+Labels are text. If all labels of a column are whole numbers they are ordered by number, otherwise in the
+order in which they first appear. Errors name the line of a CSV file (the header is line 1) or the row of a
+Parquet file (the first is row 1).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
 from normalfan.problem.arrays import FloatArray, IntArray
+from normalfan.problem.mdp import MDP
 
 if TYPE_CHECKING:
     import polars
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".parquet")
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
-_PLACE = "__place__"  # the column that holds each row's line or row number
+_PLACE = "__place__"  # the column with each row's line or row number
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Table:
 
         given = self.frame[column]
         if not (given.dtype.is_numeric() or given.dtype in (polars.String, polars.Null)):
-            raise self._unreadable(column, "it must hold numbers")
+            raise self._unreadable(column, "it must have numbers")
         numbers = given.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = ~np.isfinite(numbers)
         if bad.any():
@@ -95,10 +96,9 @@ class Table:
         unknown = codes.is_null()
         if unknown.any():
             row = int(unknown.arg_max() or 0)
-            shown = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
             raise InputError(
-                f"{self.where(row)} names the {column} {labels[row]!r}, but the known ones are {shown}: "
-                f"correct the label."
+                f"{self.where(row)} names the {column} {labels[row]!r}, but the known ones are "
+                f"{_first_few(names)}: correct the label."
             )
         return codes.cast(polars.Int64).to_numpy()
 
@@ -167,9 +167,37 @@ def in_order(labels: polars.Series) -> list[str]:
     return sorted(names, key=int) if all(map(_WHOLE.fullmatch, names)) else names
 
 
+def state_index(start: str | int, states: Sequence[str]) -> int:
+    """A state by its label, or by its index where no label is that text."""
+    if str(start) in states:
+        return list(states).index(str(start))
+    if str(start).isdecimal() and int(start) < len(states):
+        return int(start)
+    raise InputError(f"start is {start!r}, but the states are {_first_few(states)}: name one of them.")
+
+
 def names_or_none(names: Sequence[str]) -> tuple[str, ...] | None:
     """None where the names say no more than the indices do."""
     return None if list(names) == [str(i) for i in range(len(names))] else tuple(names)
+
+
+def names_along(mdp: MDP) -> dict[str, list[str]]:
+    """What the steps, states and actions of a problem are called, in order."""
+    called = {"step": mdp.labels.step, "state": mdp.labels.state, "action": mdp.labels.action}
+    return {
+        kind: [name(i) for i in range(size)]
+        for (kind, name), size in zip(called.items(), mdp.shape, strict=True)
+    }
+
+
+def label_columns(names: Mapping[str, Sequence[str]], codes: Iterable[IntArray]) -> dict[str, polars.Series]:
+    """A column of labels for each kind of name, from their indices: what `Table.codes` reads back."""
+    import polars
+
+    return {
+        column: polars.Series(known, dtype=polars.String).gather(code)
+        for (column, known), code in zip(names.items(), codes, strict=True)
+    }
 
 
 def first_missing(cells: IntArray, shape: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -179,6 +207,10 @@ def first_missing(cells: IntArray, shape: tuple[int, ...]) -> tuple[int, ...] | 
     gaps = np.flatnonzero(np.sort(cells) != np.arange(len(cells)))
     first = gaps[0] if len(gaps) else len(cells)
     return tuple(int(i) for i in np.unravel_index(first, shape))
+
+
+def _first_few(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
 
 
 def _read_frame(path: Path) -> polars.DataFrame:

@@ -1,9 +1,12 @@
-"""When is a new plan worth its cost? Holding costs, the cheapest schedule, rules that do not see ahead."""
+"""When is a new plan worth its cost? Holding costs, the cheapest schedule, rules that do not see ahead.
+
+The holding cost of a plan is what it costs to keep it on a later day instead of making the best plan for that
+day.
+"""
 
 from normalfan.replan.costs import HoldingCosts, holding_costs
-from normalfan.replan.curve import Point, best_within, run_sweeps, sweeps
+from normalfan.replan.curve import Point, RegretCurve, regret_curve
 from normalfan.replan.detectors import Drift
-from normalfan.replan.drawing import draw_curve
 from normalfan.replan.rules import Accumulated, Cusum, Periodic, Rule, SingleDay, replay
 from normalfan.replan.schedule import (
     Schedule,
@@ -12,7 +15,6 @@ from normalfan.replan.schedule import (
     schedule_of,
     schedule_within,
 )
-from normalfan.replan.study import Study, study
 
 __all__ = [
     "Accumulated",
@@ -21,19 +23,15 @@ __all__ = [
     "HoldingCosts",
     "Periodic",
     "Point",
+    "RegretCurve",
     "Rule",
     "Schedule",
     "SingleDay",
-    "Study",
-    "best_within",
     "cheapest_schedule",
-    "draw_curve",
     "holding_costs",
     "least_regrets",
+    "regret_curve",
     "replay",
-    "run_sweeps",
     "schedule_of",
     "schedule_within",
-    "study",
-    "sweeps",
 ]

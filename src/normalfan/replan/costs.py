@@ -1,6 +1,6 @@
-"""What it costs to hold any plan on any later day.
+"""Holding costs: what it costs to keep any plan on any later day.
 
-A plan made on day j and held on day t costs, beyond the best possible on that day,
+A plan made on day j and kept on day t costs, beyond the best possible on that day,
 
     C[j,t] = ⟨q_j, ℓ_t⟩ − J*_t = ⟨q_j, A_t⟩ ≥ 0,
 
@@ -12,32 +12,18 @@ blocks.
 That is the price of a *plan*. The price of a *face* is what its best policy of the day would have cost,
 min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more, and the same where the face is a vertex or differs only in
 actions that do the same. C[t−1,t] in this reading is the price of the stream.
-
-When losses are known *before* acting, a plan made on day d uses the loss of day d and serves from that day
-on. When they are known only *after*, it uses the losses up to day d−1; nothing is known before the first
-day, so acting begins on the second. Either way `costs[d, t]` is what the plan that began to serve on the
-d-th day of acting costs on the t-th.
-
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> losses = np.array([[0.0, 1.0], [2.0, 1.5], [0.0, 3.0]]).reshape(3, 1, 1, 2)
-    >>> holding_costs(arms, losses).costs
-    array([[0. , 0.5, 0. ],
-           [nan, 0. , 3. ],
-           [nan, nan, 0. ]])
-    >>> holding_costs(arms, losses, known="after").costs
-    array([[0.5, 0. ],
-           [nan, 3. ]])
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -50,26 +36,55 @@ from normalfan.problem.losses import (
     LossStream,
     Negated,
     as_stream,
+    names_of_rounds,
 )
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
-from normalfan.replan.plans import advantages, each_round, plan_occupancies, trailing_means
+from normalfan.replan.plans import advantages, check_days, each_round, plan_occupancies, trailing_means
+from normalfan.text import counted
 
-Known = Literal["before", "after"]
-Reading = Literal["plan", "face"]
+Known: TypeAlias = Literal["before", "after"]
+Reading: TypeAlias = Literal["plan", "face"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HoldingCosts:
-    """The regret of every plan on every day from its first on."""
+    """What keeping every plan costs on every later day; made by `holding_costs`.
 
-    costs: FloatArray  # [n, n]  of the plan that serves from day d, on day t; nan where t < d
-    values: FloatArray  # [n]     J*, the best expected loss of each day
-    known: Known  # whether a day's loss is known before acting or after
-    window: int  # of how many days' mean loss a plan is made
+    Day 0 is the first day of acting. `costs[d, t]` belongs to the plan that starts to serve on day d.
+
+    Attributes
+    ----------
+    costs : array [n, n]
+        Of the plan of day d on day t, beyond the best possible on day t; nan where t < d.
+    values : array [n]
+        J*, the best expected loss of each day.
+    known : {"before", "after"}
+        Whether the loss of a day is known before acting on it, or only after.
+    window : int
+        Plans are made for the mean loss of so many days.
+    round_names : tuple of str or None
+        What the days [n] are called; None where they are numbered.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
+    >>> HoldingCosts(costs, np.zeros(3), "before", 1)
+    HoldingCosts: 3 days, plans for the last day, losses known before acting
+    """
+
+    costs: FloatArray  # [n, n]
+    values: FloatArray  # [n]
+    known: Known
+    window: int
+    round_names: tuple[str, ...] | None = None  # [n]
+
+    def __repr__(self) -> str:
+        return f"HoldingCosts: {self.description}"
 
     @property
     def n_days(self) -> int:
+        """The number of days of acting."""
         return len(self.values)
 
     @property
@@ -77,22 +92,48 @@ class HoldingCosts:
         """The round of the stream that is day 0 here."""
         return 0 if self.known == "before" else 1
 
+    @property
+    def description(self) -> str:
+        """How many days, which plans, and when losses are known."""
+        plans = "the last day" if self.window == 1 else f"the mean of {self.window} days"
+        return f"{counted(self.n_days, 'day')}, plans for {plans}, losses known {self.known} acting"
+
+    def day_name(self, t: int) -> str:
+        """What a day is called.
+
+        Parameters
+        ----------
+        t : int
+            Index of the day.
+
+        Returns
+        -------
+        str
+            The name of its round, or the number of that round in the stream.
+        """
+        return self.round_names[t] if self.round_names else str(t + self.first_round)
+
     def learned_after(self) -> HoldingCosts:
         """The same plans, each serving a day later: losses known only after acting."""
         if self.known == "after":
             return self
         if self.n_days < 2:
             raise InputError(
-                "losses hold 1 round, but where they are known only after acting the first can but be "
+                "losses have 1 round, but if they are known only after acting the first one can only be "
                 "learned from: give at least 2 rounds."
             )
-        shifted = _from_first_day_on(self.costs[:-1, 1:])
-        return replace(self, costs=shifted, values=self.values[1:], known="after")
+        return replace(
+            self,
+            costs=_from_first_day_on(self.costs[:-1, 1:]),
+            values=self.values[1:],
+            known="after",
+            round_names=self.round_names and self.round_names[1:],
+        )
 
 
 def holding_costs(
     mdp: MDP,
-    losses: Any,
+    losses: npt.ArrayLike | LossStream | Iterable[npt.ArrayLike],
     *,
     window: int = 1,
     known: Known = "before",
@@ -100,29 +141,63 @@ def holding_costs(
     ties: TieRule = DEFAULT_TIES,
     progress: bool = False,
 ) -> HoldingCosts:
-    """Price every plan on every later day.
+    """Price every plan on every later day, C[d,t] = ⟨q_d, ℓ_t⟩ − J*_t.
 
-    `losses`: as for `price_stream`. `window`: plans are made for the mean of so many last losses.
-    `reading`: the price of one policy, or of the best of its face, n² backups (see the module).
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    losses : array_like or LossStream
+        One round a day, as for `price_stream`.
+    window : int, default 1
+        A plan is made for the mean of so many last losses.
+    known : {"before", "after"}
+        With "before" the plan of day d uses the loss of day d and serves from that day on. With "after" it
+        uses the losses up to day d − 1; nothing is known before the first, so acting starts on the second.
+    reading : {"plan", "face"}
+        The price of one plan (of tied actions it takes the first), or of the best policy of its optimal face
+        on each day. The second takes n² backups.
+    ties : TieRule
+        When two actions count as equally good.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    HoldingCosts
+        It takes 8n² bytes for n days.
+
+    Raises
+    ------
+    InputError
+        If the losses do not fit the problem or are not finite, or an option is not one of the above.
+
+    Examples
+    --------
+    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> losses = np.array([[0.0, 1.0], [2.0, 1.5], [0.0, 3.0]]).reshape(3, 1, 1, 2)
+    >>> holding_costs(arms, losses).costs
+    array([[0. , 0.5, 0. ],
+           [nan, 0. , 3. ],
+           [nan, nan, 0. ]])
+    >>> holding_costs(arms, losses, known="after").costs
+    array([[0.5, 0. ],
+           [nan, 3. ]])
     """
     _check_choice("known", known, get_args(Known))
     _check_choice("reading", reading, get_args(Reading))
-    if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
-        raise InputError(
-            f"window is {window!r}, but must be a whole number of days from 1: 1 is the last day."
-        )
-    stream = _readable_again(mdp, as_stream(losses))
+    check_days("window", window, "1 is the last day")
+    given = as_stream(losses)
+    stream = _readable_again(mdp, given)
     values = price_stream(mdp, stream, ties=ties, detail="prices").values
     if reading == "face":
-        from normalfan.replan.faces import face_costs
-
-        costs = face_costs(mdp, stream, window, ties, progress=progress)
+        costs = _of_faces(mdp, stream, window, ties, progress=progress)
     elif isinstance(stream, FactoredLosses):
         costs = _by_exposures(mdp, stream, window, ties, values, progress=progress)
     else:
         costs = _by_advantages(mdp, stream, window, ties, len(values), progress=progress)
-    held = HoldingCosts(_from_first_day_on(costs), values, "before", int(window))
-    return held if known == "before" else held.learned_after()
+    before = HoldingCosts(_from_first_day_on(costs), values, "before", int(window), names_of_rounds(given))
+    return before if known == "before" else before.learned_after()
 
 
 def _from_first_day_on(costs: FloatArray) -> FloatArray:
@@ -164,6 +239,34 @@ def _by_advantages(
                 start += len(paid)
             first += len(occupancies)
             advance(len(occupancies))
+    return costs
+
+
+def _of_faces(mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, progress: bool) -> FloatArray:
+    """The price of every face on every later day, by the compiled code that prices streams.
+
+    A stream is priced against the face of the round before. So for each age k the rounds are laid out in
+    pairs, the loss m_j that a plan is made for and then the day ℓ_t on which it is kept,
+
+        m_0, ℓ_k, m_1, ℓ_{k+1}, …, m_{n−1−k}, ℓ_{n−1},
+
+    and every second price is one of those wanted. The other half is not used.
+    """
+    if isinstance(stream, FactoredLosses):
+        days, features = stream.coefficients, stream.features
+    else:
+        days, features = np.stack(list(each_round(mdp, stream))), None
+    planned = np.stack(list(trailing_means(days, window)))
+    n_days = len(days)
+    costs = np.full((n_days, n_days), np.nan)
+    with progress_bar("pricing faces", n_days, progress) as advance:
+        for age in range(n_days):
+            plans = n_days - age
+            pairs = np.stack([planned[:plans], days[age:]], axis=1).reshape(2 * plans, *days.shape[1:])
+            losses = ArrayLosses(pairs) if features is None else FactoredLosses(pairs, features)
+            prices = price_stream(mdp, losses, ties=ties, detail="prices").prices
+            costs[range(plans), range(age, n_days)] = prices[1::2]
+            advance(1)
     return costs
 
 

@@ -1,121 +1,314 @@
-"""Regret against the number of re-plans: every rule, swept over its settings.
+"""Regret against the number of re-plans, for every rule over many settings.
 
 One number cannot rank rules, because each trades regret for re-plans through a setting of its own. So each
-family of rules is run over a sweep of settings, and each run is a point. What a family can do with at most k
+family of rules is run with many settings, and each run is a point. What a family can do with at most k
 re-plans is the least regret of its points with at most k. Settings are picked in hindsight, for every family
 alike: the curve shows what a rule could do if tuned well, not how to tune it. A family with more settings has
 more tries, so their number is kept beside it.
 
-The hindsight curve underneath (`least_regrets`) is what no rule can beat.
-
-    >>> costs = np.where(np.tri(8, k=-1) > 0, np.nan, np.arange(8)[None, :] - np.arange(8)[:, None])
-    >>> days = HoldingCosts(costs, np.zeros(8), "before", 1)
-    >>> points = run_sweeps(days, {"periodic": [Periodic(2), Periodic(4)]})
-    >>> [(point.replans, point.regret) for point in points]
-    [(3, 4.0), (1, 12.0)]
-    >>> best_within(points, replans=2)["periodic"].rule
-    Periodic(days=4)
+The hindsight curve below all of them (`least_regrets`) is what no rule can beat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.progress import progress_bar
 from normalfan.replan.costs import HoldingCosts
-from normalfan.replan.detectors import detector_sweeps
+from normalfan.replan.detectors import detector_families
+from normalfan.replan.drawing import Picture, draw, draw_interactive
 from normalfan.replan.rules import Accumulated, Cusum, Periodic, Rule, SingleDay, replay
+from normalfan.replan.schedule import Schedule, cheapest_schedule, least_regrets, schedule_of
+from normalfan.text import counted, html_table, number
 
-PRICE_RULES = ("accumulated", "CUSUM")
-DETECTORS = ("ADWIN", "Page-Hinkley", "KSWIN")
+if TYPE_CHECKING:
+    import polars
+
+THRESHOLDS = 120
+"""How many thresholds each rule is tried with."""
 
 ALLOWANCES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""Allowances of the CUSUM sweep, in typical prices."""
+"""Allowances that the CUSUM is tried with, in typical prices."""
+
+ALLOWANCE = 0.1
+"""The daily allowance of the CUSUM that is set by the cost, in costs: a tenth of a re-plan a day."""
+
+ALL_BUDGETS_UP_TO = 1000
+"""With more days than this the hindsight curve ends at a sixth of them: it takes O(n²) a re-plan."""
+
+CHEAPEST = "cheapest in hindsight"
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run of a rule."""
+    """One run of a rule: a point of a `RegretCurve`.
+
+    Attributes
+    ----------
+    family : str
+        The family of the rule, such as "CUSUM".
+    rule : Rule
+        The rule with its settings.
+    replans : int
+        How often it re-planned.
+    regret : float
+        Over all days; what re-planning costs is not included.
+
+    Examples
+    --------
+    >>> Point("periodic", Periodic(7), replans=51, regret=20.0).total(cost=2.0)
+    122.0
+    """
 
     family: str
     rule: Rule
     replans: int
     regret: float
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the rule by name."""
+        settings: dict[str, Any] = asdict(self.rule)  # type: ignore[call-overload]
+        return settings | dict(settings.pop("settings", ()))
+
     def total(self, cost: float) -> float:
+        """Regret and re-planning together.
+
+        Parameters
+        ----------
+        cost : float
+            Of one re-plan.
+
+        Returns
+        -------
+        float
+            regret + cost · re-plans.
+        """
         return self.regret + cost * self.replans
 
 
-def sweeps(costs: HoldingCosts, *, detectors: bool = True, settings: int = 120) -> dict[str, list[Rule]]:
-    """Each family with the settings to try; thresholds range over the sizes that occur in `costs`."""
-    typical, largest = _sizes(costs)
-    thresholds = np.geomspace(typical / 100, largest, settings).tolist()
-    families: dict[str, list[Rule]] = {
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RegretCurve:
+    """What can be said about re-planning one stream at one cost; made by `regret_curve`.
+
+    Attributes
+    ----------
+    costs : HoldingCosts
+        What was scheduled.
+    cost : float
+        Of one re-plan.
+    schedules : dict of str to Schedule
+        The cheapest in hindsight; the rules set by the cost itself, which need no tuning; every day; never.
+    points : tuple of Point
+        Every family of rules with every setting.
+    least_regrets : array [K + 1]
+        The least regret with at most k re-plans.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
+    >>> curve = regret_curve(HoldingCosts(costs, np.zeros(3), "before", 1), cost=2.0, detectors=False)
+    >>> curve.best_within(replans=1)["periodic"]
+    Point(family='periodic', rule=Periodic(days=2), replans=1, regret=1.0)
+    """
+
+    costs: HoldingCosts
+    cost: float
+    schedules: dict[str, Schedule]
+    points: tuple[Point, ...]
+    least_regrets: FloatArray  # [K + 1]
+
+    def __repr__(self) -> str:
+        best = self.schedules[CHEAPEST]
+        return (
+            f"RegretCurve: {self.costs.description}; at {number(self.cost)} a re-plan the cheapest schedule "
+            f"has {counted(best.replans, 're-plan')} and a total of {number(best.total(self.cost))}; "
+            f"{counted(len(self.points), 'point')}"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, run.replans, number(run.regret), number(run.total(self.cost)))
+            for name, run in self.schedules.items()
+        ]
+        caption = f"{self.costs.description}; a re-plan costs {number(self.cost)}"
+        return html_table(caption, ("schedule", "re-plans", "regret", "total"), rows)
+
+    def best_within(self, replans: int) -> dict[str, Point]:
+        """Of each family the point of least regret with at most so many re-plans, if it has one.
+
+        Parameters
+        ----------
+        replans : int
+            The largest number of re-plans.
+
+        Returns
+        -------
+        dict of str to Point
+            By family.
+        """
+        within = (point for point in self.points if point.replans <= replans)
+        return _least_of_each(within, lambda point: point.regret)
+
+    def cheapest(self) -> dict[str, Point]:
+        """Of each family the point of least regret + cost · re-plans."""
+        return _least_of_each(self.points, lambda point: point.total(self.cost))
+
+    def envelope(self, family: str) -> list[Point]:
+        """The points of a family that no other of its points beats in both respects.
+
+        Parameters
+        ----------
+        family : str
+            Such as "CUSUM".
+
+        Returns
+        -------
+        list of Point
+            By re-plans, upwards.
+        """
+        own = (point for point in self.points if point.family == family)
+        kept = list[Point]()
+        for point in sorted(own, key=lambda point: (point.replans, point.regret)):
+            if not kept or point.regret < kept[-1].regret:
+                kept.append(point)
+        return kept
+
+    def to_frame(self) -> polars.DataFrame:
+        """The schedules as a table: one row a day.
+
+        Returns
+        -------
+        polars.DataFrame
+            `round`, `value` (the best possible loss), and for each schedule whether it re-plans on that day
+            and the regret of that day.
+        """
+        import polars
+
+        days = range(self.costs.n_days)
+        columns: dict[str, Any] = {"round": list(map(self.costs.day_name, days)), "value": self.costs.values}
+        for name, run in self.schedules.items():
+            columns |= {f"{name}: re-plan": np.isin(days, run.days), f"{name}: regret": run.regrets}
+        return polars.DataFrame(columns)
+
+    def plot(self, *, title: str | None = None, unit: str = "", interactive: bool = False) -> Any:
+        """Draw regret against re-plans, a line for each family of rules.
+
+        Parameters
+        ----------
+        title : str, optional
+            By default what the costs describe.
+        unit : str
+            Of the losses, such as "$".
+        interactive : bool
+            A figure of plotly instead of matplotlib.
+
+        Returns
+        -------
+        matplotlib.figure.Figure or plotly.graph_objects.Figure
+            A notebook shows it; `savefig` or `write_html` saves it.
+        """
+        families = dict.fromkeys(point.family for point in self.points)
+        lines = {family: _drawable(self.envelope(family)) for family in families}
+        marked = {name: self.schedules[name] for name in (CHEAPEST, "accumulated")}
+        picture = Picture(
+            title=self.costs.description if title is None else title,
+            unit=unit,
+            least_regrets=self.least_regrets,
+            lines={family: line for family, line in lines.items() if line},
+            marks={
+                f"{name}, at cost {number(self.cost)}": place
+                for name, run in marked.items()
+                for place in _drawable([run])
+            },
+        )
+        return draw_interactive(picture) if interactive else draw(picture)
+
+
+def regret_curve(
+    costs: HoldingCosts, cost: float, *, detectors: bool = True, progress: bool = False
+) -> RegretCurve:
+    """Compare every rule, over many settings, with the best that is possible in hindsight.
+
+    Parameters
+    ----------
+    costs : HoldingCosts
+        Of n days.
+    cost : float
+        Of one re-plan.
+    detectors : bool
+        Include the drift detectors of river, which take some seconds.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    RegretCurve
+        Schedules at this cost, a point for each setting of each rule, and the hindsight curve.
+
+    Raises
+    ------
+    InputError
+        If the cost is negative or not finite, or `detectors` are wanted and river is not installed.
+
+    Examples
+    --------
+    >>> costs = np.where(np.tri(8, k=-1) > 0, np.nan, np.arange(8)[None, :] - np.arange(8)[:, None])
+    >>> curve = regret_curve(HoldingCosts(costs, np.zeros(8), "before", 1), cost=5.0, detectors=False)
+    >>> {name: run.total(5.0) for name, run in curve.schedules.items()}
+    {'cheapest in hindsight': 17.0, 'accumulated': 17.0, 'CUSUM': 17.0, 'single day': 18.0,
+     'every day': 35.0, 'never': 28.0}
+    """
+    n_days = costs.n_days
+    schedules = {
+        CHEAPEST: cheapest_schedule(costs, cost),
+        "accumulated": replay(Accumulated(cost), costs),
+        "CUSUM": replay(Cusum(cost, ALLOWANCE * cost), costs),
+        "single day": replay(SingleDay(cost), costs),
+        "every day": schedule_of(costs, range(1, n_days)),
+        "never": schedule_of(costs, ()),
+    }
+    tries = _tries(costs, detectors=detectors)
+    points = []
+    with progress_bar("trying rules", len(tries), progress) as advance:
+        for family, rule in tries:
+            run = replay(rule, costs)
+            points.append(Point(family, rule, run.replans, run.regret))
+            advance(1)
+    least = least_regrets(costs, None if n_days <= ALL_BUDGETS_UP_TO else n_days // 6)
+    return RegretCurve(costs, cost, schedules, tuple(points), read_only(least))
+
+
+def _tries(costs: HoldingCosts, *, detectors: bool) -> list[tuple[str, Rule]]:
+    """Each family with each of its settings; thresholds range over the sizes that occur in `costs`."""
+    priced = costs.costs[costs.costs > 0]
+    typical = float(np.median(priced)) if priced.size else 1.0
+    largest = max(float(costs.costs[0].sum()), typical)  # of keeping the first plan for ever
+    thresholds = np.geomspace(typical / 100, largest, THRESHOLDS).tolist()
+    families: dict[str, Iterable[Rule]] = {
         "accumulated": [Accumulated(h) for h in thresholds],
         "CUSUM": [Cusum(h, a * typical) for a in ALLOWANCES for h in thresholds],
         "single day": [SingleDay(h) for h in thresholds],
         "periodic": [Periodic(k) for k in range(1, costs.n_days + 1)],
     }
     if detectors:
-        families |= {name: list(rules) for name, rules in detector_sweeps(typical).items()}
-    return families
+        families |= detector_families(typical)
+    return [(family, rule) for family, rules in families.items() for rule in rules]
 
 
-def run_sweeps(
-    costs: HoldingCosts, families: Mapping[str, Sequence[Rule]], *, progress: bool = False
-) -> tuple[Point, ...]:
-    points = []
-    with progress_bar("trying rules", sum(map(len, families.values())), progress) as advance:
-        for family, rules in families.items():
-            for rule in rules:
-                run = replay(rule, costs)
-                points.append(Point(family, rule, run.replans, run.regret))
-                advance(1)
-    return tuple(points)
-
-
-def best_within(points: Iterable[Point], replans: int) -> dict[str, Point]:
-    """Of each family the point of least regret with at most `replans` re-plans, if it has one."""
+def _least_of_each(points: Iterable[Point], size: Callable[[Point], float]) -> dict[str, Point]:
     best = dict[str, Point]()
     for point in points:
-        if point.replans <= replans and (
-            point.family not in best or point.regret < best[point.family].regret
-        ):
+        if point.family not in best or size(point) < size(best[point.family]):
             best[point.family] = point
     return best
 
 
-def cheapest_of_each(points: Iterable[Point], cost: float) -> dict[str, Point]:
-    """Of each family the point of least regret + `cost` · re-plans."""
-    best = dict[str, Point]()
-    for point in points:
-        if point.family not in best or point.total(cost) < best[point.family].total(cost):
-            best[point.family] = point
-    return best
-
-
-def envelope(points: Iterable[Point], family: str) -> list[Point]:
-    """The points of a family that no other of its points beats in both respects, by re-plans."""
-    own = sorted((p for p in points if p.family == family), key=lambda p: (p.replans, p.regret))
-    kept = list[Point]()
-    for point in own:
-        if not kept or point.regret < kept[-1].regret:
-            kept.append(point)
-    return kept
-
-
-def settings_of(rule: Rule) -> dict[str, Any]:
-    """The settings of a rule by name."""
-    settings: dict[str, Any] = asdict(rule)  # type: ignore[call-overload]
-    return settings | dict(settings.pop("settings", ()))
-
-
-def _sizes(costs: HoldingCosts) -> tuple[float, float]:
-    """A typical price (the median of the positive ones) and what holding the first plan for ever costs."""
-    priced = costs.costs[costs.costs > 0]
-    typical = float(np.median(priced)) if priced.size else 1.0
-    return typical, max(float(costs.costs[0].sum()), typical)
+def _drawable(runs: Iterable[Point | Schedule]) -> list[tuple[int, float]]:
+    """Where runs are on logarithmic axes, which have no 0."""
+    return [(run.replans, run.regret) for run in runs if run.replans and run.regret > 0]

@@ -1,11 +1,11 @@
-"""Drift detectors of river as rules: re-plan when the stream of prices is said to have changed.
+"""Drift detectors of river as rules: re-plan when the stream of prices is reported to have changed.
 
-The detectors know nothing of costs; they are here to be compared with. Each is fed the price of the plan in
-service, as every rule is. Two choices are open and both are offered: whether a detector starts afresh after
-a re-plan (the prices that follow belong to another plan) or reads on, and whether it is fed prices or the
-logarithm of 1 + price (prices have heavy tails, and the tests behind these detectors like them no more than
-anyone). KSWIN draws at random from its window, so its seed is fixed; it sees ranks only, so it needs no
-logarithm; and it takes half a second for two years of days, so few of its settings are tried.
+The detectors know nothing of costs; they are here to be compared with. Each gets the price of the plan in
+service, as every rule does. Two choices are open and both are offered: whether a detector starts again after
+a re-plan (the prices that follow belong to another plan) or reads on, and whether it gets prices or the
+logarithm of 1 + price (prices have heavy tails, which the tests behind these detectors handle badly). KSWIN
+draws at random from its window, so its seed is fixed; it sees ranks only, so it needs no logarithm; and it
+takes half a second for two years of days, so few of its settings are tried.
 """
 
 from __future__ import annotations
@@ -26,15 +26,38 @@ KSWIN_SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Re-plan when a detector of river reports drift."""
+    """Re-plan when a drift detector of river reports a change of the prices.
+
+    Needs river: ``pip install 'normalfan[compare]'``.
+
+    Parameters
+    ----------
+    detector : {"ADWIN", "PageHinkley", "KSWIN"}
+        A class of `river.drift`.
+    settings : tuple of (str, value)
+        The arguments of that class.
+    restart : bool
+        Start the detector again after a re-plan.
+    logarithm : bool
+        Show it log(1 + price) instead of the price.
+
+    Examples
+    --------
+    >>> decide = Drift("PageHinkley", (("threshold", 1.0), ("min_instances", 1))).decide()
+    >>> [decide(price) for price in (0.0, 0.0, 9.0)]
+    [False, False, True]
+    """
 
     detector: Detector
-    settings: tuple[tuple[str, Any], ...]  # of river's class, by name
-    restart: bool = False  # whether a re-plan is a new beginning
-    logarithm: bool = False  # of 1 + price, instead of the price
+    settings: tuple[tuple[str, Any], ...]
+    restart: bool = False
+    logarithm: bool = False
 
     def decide(self) -> Decide:
-        _check_installed()
+        if not detectors_installed():
+            raise InputError(
+                "river is not installed, but its drift detectors need it: pip install 'normalfan[compare]'."
+            )
         from river import drift
 
         make = getattr(drift, self.detector)
@@ -55,14 +78,7 @@ def detectors_installed() -> bool:
     return find_spec("river") is not None
 
 
-def _check_installed() -> None:
-    if not detectors_installed():
-        raise InputError(
-            "river is not installed, but its drift detectors need it: pip install 'normalfan[compare]'."
-        )
-
-
-def detector_sweeps(typical: float) -> dict[str, list[Drift]]:
+def detector_families(typical: float) -> dict[str, list[Drift]]:
     """Settings of each detector from quick to slow; `typical` is the size of an ordinary price."""
     ways = list(product((False, True), (False, True)))
     adwin = [
@@ -87,10 +103,12 @@ def detector_sweeps(typical: float) -> dict[str, list[Drift]]:
     ]
     kswin = [
         Drift(
-            "KSWIN", (("alpha", alpha), ("window_size", size), ("stat_size", part), ("seed", KSWIN_SEED)), r
+            "KSWIN",
+            (("alpha", alpha), ("window_size", size), ("stat_size", part), ("seed", KSWIN_SEED)),
+            restart,
         )
         for alpha in (1e-4, 0.005, 0.05)
         for size, part in ((20, 7), (40, 12), (100, 30))
-        for r in (False, True)
+        for restart in (False, True)
     ]
     return {"ADWIN": adwin, "Page-Hinkley": page_hinkley, "KSWIN": kswin}

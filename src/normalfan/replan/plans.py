@@ -19,12 +19,19 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from normalfan.errors import InputError
 from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.stream import block_rounds
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import LossStream
 from normalfan.problem.mdp import MDP
+
+
+def check_days(name: str, days: int, remedy: str) -> None:
+    """Refuse what is not a number of days."""
+    if isinstance(days, bool) or not isinstance(days, int | np.integer) or days < 1:
+        raise InputError(f"{name} is {days!r}, but must be a whole number of days from 1: {remedy}.")
 
 
 def each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
@@ -44,13 +51,13 @@ def trailing_means(losses: Iterable[FloatArray], window: int) -> Iterator[FloatA
 
 
 def plan_occupancies(mdp: MDP, losses: Iterable[FloatArray], ties: TieRule) -> Iterator[FloatArray]:
-    """Where the plan made for each loss is, and what it does there: [H, S, A]."""
+    """[H, S, A] for each loss: how often its plan is in each state and takes each action."""
     for loss in losses:
         tied = optimal_backup(mdp, loss).tied(mdp, ties)
         yield occupancy(mdp, as_deterministic_policy(mdp, tied.argmax(axis=2)))
 
 
 def advantages(mdp: MDP, losses: Iterable[FloatArray], ties: TieRule) -> Iterator[FloatArray]:
-    """How much worse than the best each action is under each loss, [H, S, A]; 0 where it counts as tied."""
+    """[H, S, A] for each loss: how much worse than the best each action is; 0 where it counts as tied."""
     for loss in losses:
         yield optimal_backup(mdp, loss).settled(mdp, ties)

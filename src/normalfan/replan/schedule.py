@@ -1,61 +1,113 @@
 """When to re-plan, seen from the end.
 
-A schedule is the set of days on which a new plan begins to serve. The plan of day 0 is there anyway; each
+A schedule is the set of days on which a new plan starts to serve. The plan of day 0 is there anyway; each
 later one costs C. With S[d,e] = Σ_{d ≤ t < e} costs[d,t], what the plan of day d costs until day e, the
 cheapest schedule is a shortest path through the days,
 
     best[e] = min_{d < e}  best[d] + S[d,e] + C·[d > 0],
 
 and the least regret with exactly k re-plans is the same recursion in layers,
-f_k[e] = min_d f_{k−1}[d] + S[d,e]. The layers are needed because the least regret need not be convex in k: no
-C picks out a budget within a dent.
-
-    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
-    >>> week = HoldingCosts(costs, np.zeros(3), "before", 1)
-    >>> cheapest_schedule(week, cost=2.0)
-    Schedule(days=(2,), regret=1.0)
-    >>> least_regrets(week)
-    array([6., 1., 0.])
+f_k[e] = min_d f_{k−1}[d] + S[d,e]. The layers are needed because the least regret need not be convex in k:
+some numbers of re-plans are the best for no C.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.problem.arrays import FloatArray, read_only
+from normalfan.problem.arrays import FloatArray, IntArray, read_only
 from normalfan.replan.costs import HoldingCosts
+from normalfan.text import counted, number
+
+DAYS_SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schedule:
-    """Days on which to re-plan, and what the plans in service then cost."""
+    """Days on which to re-plan, and what the plans in service then cost.
 
-    days: tuple[int, ...]  # in increasing order, never day 0
-    regret: float  # over all days, re-planning not counted
-    regrets: FloatArray = field(repr=False)  # [n]  of each day
+    Attributes
+    ----------
+    days : tuple of int
+        The days of the re-plans, in increasing order; never day 0.
+    regret : float
+        Over all days; what re-planning costs is not included.
+    regrets : array [n]
+        The regret of each day.
+
+    Examples
+    --------
+    >>> Schedule((3, 7), 1.5, np.zeros(9))
+    Schedule: 2 re-plans on days 3, 7; regret 1.5
+    """
+
+    days: tuple[int, ...]
+    regret: float
+    regrets: FloatArray  # [n]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.days[:DAYS_SHOWN])) + (", …" if self.replans > DAYS_SHOWN else "")
+        on = f" on {'day' if self.replans == 1 else 'days'} {shown}" if self.days else ""
+        return f"Schedule: {counted(self.replans, 're-plan')}{on}; regret {number(self.regret)}"
 
     @property
     def replans(self) -> int:
+        """The number of re-plans."""
         return len(self.days)
 
     def total(self, cost: float) -> float:
-        """Regret and re-planning together."""
+        """Regret and re-planning together.
+
+        Parameters
+        ----------
+        cost : float
+            Of one re-plan.
+
+        Returns
+        -------
+        float
+            regret + cost · re-plans.
+        """
         return self.regret + cost * self.replans
 
 
 def schedule_of(costs: HoldingCosts, days: Sequence[int]) -> Schedule:
-    """What re-planning on these days costs."""
+    """What re-planning on given days costs.
+
+    Parameters
+    ----------
+    costs : HoldingCosts
+        Of n days.
+    days : sequence of int
+        Increasing, within 1 … n − 1. Day 0 has a plan anyway.
+
+    Returns
+    -------
+    Schedule
+        The days with their regret.
+
+    Raises
+    ------
+    InputError
+        If the days do not increase or are out of range.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
+    >>> schedule_of(HoldingCosts(costs, np.zeros(3), "before", 1), [1])
+    Schedule: 1 re-plan on day 1; regret 5
+    """
     starts = (0, *days)
     if any(later <= earlier for earlier, later in pairwise((*starts, costs.n_days))):
         raise InputError(
             f"days are {list(days)}, but must increase within 1 to {costs.n_days - 1}: "
-            f"day 0 has its plan anyway."
+            f"leave out day 0, which has a plan anyway."
         )
     serving = np.repeat(starts, np.diff((*starts, costs.n_days)))
     regrets = costs.costs[serving, np.arange(costs.n_days)]
@@ -63,8 +115,32 @@ def schedule_of(costs: HoldingCosts, days: Sequence[int]) -> Schedule:
 
 
 def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
-    """The schedule with the least regret + `cost` · re-plans; of equally cheap ones one that holds longer."""
-    check_cost(cost)
+    """Find the schedule with the least regret + cost · re-plans.
+
+    Parameters
+    ----------
+    costs : HoldingCosts
+        Of n days.
+    cost : float
+        Of one re-plan.
+
+    Returns
+    -------
+    Schedule
+        Of equally cheap ones, one that keeps its plans longer. Takes O(n²).
+
+    Raises
+    ------
+    InputError
+        If the cost is negative or not finite.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
+    >>> cheapest_schedule(HoldingCosts(costs, np.zeros(3), "before", 1), cost=2.0)
+    Schedule: 1 re-plan on day 2; regret 1
+    """
+    check_amount("cost", cost)
     spent = _spent(costs)
     best = np.zeros(costs.n_days + 1)
     began = np.zeros(costs.n_days + 1, dtype=np.int64)
@@ -77,43 +153,89 @@ def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
 
 
 def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
-    """[most + 1]: the least regret with at most k re-plans, k = 0 … `most` (as many as there are days)."""
-    layers = costs.n_days - 1 if most is None else _replans(costs, most)
-    spent = _spent(costs)
-    reached = spent[:, 0].copy()
-    regrets = [reached[-1]]
-    ways = np.empty_like(spent)
-    for _ in range(layers):
-        np.add(spent, reached[:-1], out=ways)
-        reached = ways.min(axis=1)  # no plan serves until day 0: reached[0] is ∞, so day 0 is no re-plan
-        regrets.append(min(reached[-1], regrets[-1]))
-    return np.array(regrets)
+    """Compute the least regret for every number of re-plans.
+
+    Parameters
+    ----------
+    costs : HoldingCosts
+        Of n days.
+    most : int, optional
+        The largest number of re-plans; by default n − 1.
+
+    Returns
+    -------
+    array [most + 1]
+        The least regret with at most k re-plans, k = 0 … most. Takes O(n²) for each k.
+
+    Raises
+    ------
+    InputError
+        If `most` is negative.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
+    >>> least_regrets(HoldingCosts(costs, np.zeros(3), "before", 1))
+    array([6., 1., 0.])
+    """
+    replans = costs.n_days if most is None else most
+    return np.minimum.accumulate([reached[-1] for reached, _ in _layers(costs, replans)])
 
 
 def schedule_within(costs: HoldingCosts, replans: int) -> Schedule:
-    """The schedule with the least regret among those with at most `replans` re-plans."""
-    spent = _spent(costs)
-    reached = spent[:, 0].copy()
-    layers, best, chosen = [np.zeros(costs.n_days + 1, dtype=np.int64)], reached[-1], 1
-    for k in range(_replans(costs, replans)):
-        ways = spent[:, 1:] + reached[1:-1]
-        layers.append(ways.argmin(axis=1) + 1)
-        reached = ways.min(axis=1)
-        if reached[-1] < best:
-            best, chosen = reached[-1], k + 2
-    return schedule_of(costs, _trace(layers[:chosen]))
+    """Find the schedule with the least regret among those with at most so many re-plans.
+
+    Parameters
+    ----------
+    costs : HoldingCosts
+        Of n days.
+    replans : int
+        The largest number of re-plans.
+
+    Returns
+    -------
+    Schedule
+        Its regret is `least_regrets(costs)[replans]`.
+
+    Raises
+    ------
+    InputError
+        If `replans` is negative.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
+    >>> schedule_within(HoldingCosts(costs, np.zeros(3), "before", 1), replans=2)
+    Schedule: 2 re-plans on days 1, 2; regret 0
+    """
+    regrets, began = [], []
+    for reached, ways in _layers(costs, replans):
+        regrets.append(reached[-1])
+        began.append(ways.argmin(axis=1))
+    return schedule_of(costs, _trace(began[: int(np.argmin(regrets)) + 1]))
 
 
-def check_cost(cost: float) -> None:
-    if not (math.isfinite(cost) and cost >= 0):
-        raise InputError(f"cost is {cost}, but a re-plan must cost a finite amount of at least 0: give one.")
+def check_amount(name: str, amount: float) -> None:
+    """Refuse what cannot be a cost or a price."""
+    if not (math.isfinite(amount) and amount >= 0):
+        raise InputError(f"{name} is {amount}, but must be finite and at least 0: give such a number.")
 
 
-def _replans(costs: HoldingCosts, replans: int) -> int:
-    """As many re-plans as were asked for and as there are days for."""
+def _layers(costs: HoldingCosts, replans: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """For exactly k = 0 … `replans` re-plans, as far as there are days for them: f_k and what it minimises.
+
+    f_k[e] is [n + 1]; what it minimises, over the first day d of the last plan, is [n + 1, n] and overwritten
+    by the next layer.
+    """
     if replans < 0:
         raise InputError(f"replans is {replans}, but a number of re-plans is at least 0: give one.")
-    return min(replans, costs.n_days - 1)
+    spent = _spent(costs)
+    ways = np.full_like(spent, np.inf)
+    ways[:, 0] = spent[:, 0]
+    for _ in range(min(replans, costs.n_days - 1) + 1):
+        reached = ways.min(axis=1)  # no plan serves until day 0: reached[0] is ∞, so day 0 is no re-plan
+        yield reached, ways
+        np.add(spent, reached[:-1], out=ways)
 
 
 def _spent(costs: HoldingCosts) -> FloatArray:
@@ -125,8 +247,8 @@ def _spent(costs: HoldingCosts) -> FloatArray:
     return spent
 
 
-def _trace(layers: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> list[int]:
-    """The re-plan days on the way back from the end through the last day's, its last day's, …"""
+def _trace(layers: list[IntArray]) -> list[int]:
+    """The re-plan days, found backwards: the last plan's first day, then that of the plan before it, …"""
     days, end = list[int](), len(layers[0]) - 1
     for began in reversed(layers):
         end = int(began[end])
