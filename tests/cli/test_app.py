@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import run
+from command_line import call, run
 
 import normalfan as nf
 from normalfan.battery.ercot import ercot_prices
@@ -54,9 +54,48 @@ def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
     assert prices == pytest.approx(expected.prices[:60], rel=1e-12)
 
 
+@pytest.fixture
+def without_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the extras `report` and `plot` were not installed."""
+    for package in ("jinja2", "markupsafe", "plotly", "matplotlib"):
+        monkeypatch.setitem(sys.modules, package, None)
+
+
+@pytest.mark.usefixtures("without_extras")
+def test_demo_without_the_extra_tells_the_story_and_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = call("demo")
+    assert answer.code == 0
+    assert "(storm Uri)" in answer.out
+    assert "Report:" not in answer.out
+    assert answer.err.startswith("normalfan: no report was written: jinja2 is not installed, but ")
+    assert answer.err.endswith("pip install 'normalfan[report]'.\n")
+    assert json.loads(call("demo", "--json").out)["report"] is None
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("without_extras")
 @pytest.mark.parametrize(
-    "command", ["demo", "bench", "price", "fan", "watch", "replan", "fleet", "reproduce"]
+    ("arguments", "extra"),
+    [
+        (("demo", "--report", "page.html"), "report"),
+        (("price", "no-model.npz", "no-losses.npy", "--report", "page.html"), "report"),
+        (("fan", "no-model.npz", "--at", "0", "--along", "0", "1", "--out", "fan.html"), "report"),
+        (("fan", "no-model.npz", "--at", "0", "--along", "0", "1", "--out", "fan.png"), "plot"),
+    ],
 )
+def test_a_page_or_picture_without_its_extra_is_refused_before_the_work(
+    arguments: tuple[str, ...], extra: str
+) -> None:
+    answer = call(*arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("normalfan: ")
+    assert answer.err.endswith(f"pip install 'normalfan[{extra}]'.\n")
+
+
+@pytest.mark.parametrize("command", ["demo", "price", "fan", "watch", "replan", "fleet", "reproduce"])
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0
@@ -66,7 +105,6 @@ def test_help_has_an_example(command: str) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("bench", "no-such-workload"),
         ("reproduce", "no-such-claim"),
         ("no-such-command",),
         ("demo", "--no-such-option"),

@@ -13,13 +13,17 @@ from normalfan.battery.ercot import ercot_prices
 from normalfan.battery.model import Battery
 from normalfan.geometry.ties import DEFAULT_TIES
 from normalfan.problem.labels import Labels
-from normalfan.report.charts import thin_rounds
+from normalfan.report.attribution_map import (
+    MOST_STATES,
+    MOST_STEPS,
+    SHARE,
+    fold,
+    most_expensive,
+    read_costliest,
+)
+from normalfan.report.charts import are_dates, outline, thin_rounds
 from normalfan.report.fan import COLOURS, Plane, draw_fan
-from normalfan.report.findings import SHARE, look_again, most_expensive
-from normalfan.report.paid import MOST_STATES, MOST_STEPS, fold
-from normalfan.report.plans import plan_change
-from normalfan.report.series import are_dates, outline
-from normalfan.report.table import rows_of
+from normalfan.report.table import plan_change, rows_of
 
 
 def test_the_map_of_what_is_paid_adds_up_to_the_engine_s_split_by_step() -> None:
@@ -27,13 +31,15 @@ def test_the_map_of_what_is_paid_adds_up_to_the_engine_s_split_by_step() -> None
     for seed in range(60):
         mdp, losses = random_stream(seed)
         motion = nf.price_stream(mdp, losses)
-        found = look_again(mdp, losses, motion, DEFAULT_TIES)
-        dearest = most_expensive(motion.prices, share=SHARE, at_most=500)
-        assert found.attributed == len(dearest)
-        assert found.attribution.sum(axis=1) == pytest.approx(motion.by_step[dearest].sum(axis=0), abs=1e-12)
+        found = read_costliest(mdp, losses, motion, DEFAULT_TIES)
+        costliest = most_expensive(motion.prices, share=SHARE, at_most=500)
+        assert found.attributed == len(costliest)
+        assert found.attribution.sum(axis=1) == pytest.approx(
+            motion.by_step[costliest].sum(axis=0), abs=1e-12
+        )
         assert found.attributed_price >= SHARE * motion.total
-        assert list(found.changes) == dearest
-        priced += len(dearest)
+        assert list(found.changes) == costliest
+        priced += len(costliest)
     assert priced > 60
 
 
@@ -63,7 +69,7 @@ def test_the_old_plan_pays_the_price_and_the_new_one_departs_least() -> None:
     assert moved > 30
 
 
-def test_the_dearest_rounds_are_the_fewest_that_carry_the_share() -> None:
+def test_the_costliest_rounds_are_the_fewest_that_carry_the_share() -> None:
     rng = np.random.default_rng(8)
     for _ in range(200):
         prices = rng.integers(0, 5, size=rng.integers(1, 9)).astype(float)
@@ -179,10 +185,10 @@ def test_an_empty_battery_rests_by_whatever_name() -> None:
         [np.r_[np.full(12, 20.0), np.full(12, 80.0)], np.r_[np.full(12, 80.0), np.full(12, 20.0)]]
     )
     motion = nf.price_stream(mdp, battery.losses(days))
-    found = look_again(mdp, battery.losses(days), motion, DEFAULT_TIES)
-    (row,) = rows_of(mdp, motion, motion.variation(), found.changes, None, "$")
-    assert {line.new for line in row.plan} == {"rest at 0 MWh"}
-    assert {line.old for line in row.plan if not line.differs} <= {"rest at 0 MWh", "rest at 100 MWh"}
-    trades = [line.old.split()[0] for line in row.plan if line.differs]
+    found = read_costliest(mdp, battery.losses(days), motion, DEFAULT_TIES)
+    (row,) = rows_of(motion, motion.variation(), found.changes, None, "$")
+    assert {line.new.text for line in row.plan} == {"rest at 0 MWh"}
+    assert {line.old.text for line in row.plan if not line.differs} <= {"rest at 0 MWh", "rest at 100 MWh"}
+    trades = [line.old.text.split()[0] for line in row.plan if line.differs]
     assert set(trades) == {"charge", "discharge"}
     assert trades == sorted(trades)  # first it buys, then it sells
