@@ -149,8 +149,10 @@ def test_the_page_about_files_shows_what_is_printed(tmp_path: Path, monkeypatch:
     for name, content in re.findall(r"`(\w+\.csv)`:\n\n```csv\n(.*?)```", page, flags=re.DOTALL):
         (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     (promised,) = re.findall(r"```\n\n```\n(.*?)```", page, flags=re.DOTALL)
     commands = re.findall(r"```sh\nnormalfan (.*?)\n```", page)
     assert len(commands) == 2
     for command in commands:
-        assert call(*command.split()).out == promised
+        printed = call(*command.split()).out.splitlines()
+        assert [line.rstrip() for line in printed] == promised.splitlines()

@@ -45,6 +45,7 @@ def print_summary(summary: Summary, unit: str) -> None:
         Column("step", overflow="fold"),
         Column("state: old plan → best action", overflow="fold"),
         box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
     for one in summary.costliest:
         cell, share = one.cell, percent(one.price / summary.total)

@@ -77,7 +77,7 @@
     const traces = [
       dots(gap, "", (y, i) => `gap ${write(y)}${gap.thin[i] ? ", among the smallest" : ""}`, {
         size: gap.thin.map((thin) => thin ? 8 : 4), symbol: gap.thin.map((thin) => thin ? "diamond" : "circle"),
-        color: gap.thin.map((thin) => colour(thin ? "third" : "second")) }),
+        color: gap.thin.map((thin) => colour(thin ? "third" : "second")), line: { width: 0 } }),
       dots(margin, "2", (y, i) => `margin ${margin.exact[i] ? "" : "at least "}${write(y)}`, {
         size: 5, symbol: margin.exact.map((exact) => exact ? "circle" : "triangle-up-open"), color: colour("second") }),
     ];
@@ -98,7 +98,7 @@
     ];
     const range = [-0.5, paid.steps.length - 0.5];
     return { traces, more: {
-      xaxis: axis({ anchor: "y", showticklabels: false, range, showgrid: false }),
+      xaxis: axis({ anchor: "y", showticklabels: false, range, showgrid: false, zeroline: false }),
       xaxis2: axis(Object.assign({ anchor: "y2", range, showgrid: false, zeroline: false }, ticks(paid.steps, few ? 6 : 12))),
       yaxis: axis({ domain: [0.8, 0.97], nticks: 3 }),
       yaxis2: axis(Object.assign({ domain: [0, 0.71], showgrid: false, zeroline: false }, ticks(paid.states, few ? 8 : 12))),
