@@ -65,9 +65,8 @@ def test_the_place_is_where_the_old_plan_goes_wrong() -> None:
         in text
     )
     assert "free in 0 of 1" in text
-    assert (
-        repr(told)
-        == "Summary(2 rounds: 0 free, 0 negligible, 1 priced; total price 4; costliest round tue: 4)"
+    assert repr(told) == (
+        "Summary: 2 rounds, 0 free, 0 negligible, 1 priced, total price 4; costliest: tue (4)"
     )
     assert "<td>sleep</td><td>bus</td>" in told._repr_html_()
 

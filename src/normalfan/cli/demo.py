@@ -120,8 +120,8 @@ def _print_when(motion: PricedMotion, value: float, week: Week) -> None:
     by_hour = motion.by_step.sum(axis=0) / motion.total
     hours = [f"{CLOCK[h]} ({text.percent(by_hour[h])})" for h in np.argsort(-by_hour, kind="stable")[:3]]
     typer.echo(
-        f"In all this is {text.percent(motion.total / -value)} of the {text.amount(-value, '$')} that a new plan "
-        f"each day earns.\n"
+        f"In all this is {text.percent(motion.total / -value)} of the {text.amount(-value, '$')} "
+        f"that a new plan each day earns.\n"
         f"The week from {week.first} to {week.last}{storm} carries "
         f"{text.percent(week.price / motion.total)} of the price.\n"
         f"The costliest hours are {', '.join(hours)}.\n"

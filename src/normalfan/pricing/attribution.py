@@ -33,13 +33,27 @@ from normalfan.problem.mdp import MDP
 
 @dataclass(frozen=True, slots=True)
 class CostliestCell:
-    """The step and state at which the old plan pays most, by name and by index."""
+    """The step and state at which the old plan pays most.
+
+    Attributes
+    ----------
+    step, state : str
+        The cell, by name.
+    action : str
+        What the old plan does there.
+    best_action : str
+        What is optimal there under the new loss.
+    paid : float
+        The part of the price paid there.
+    step_index, state_index, action_index, best_action_index : int
+        The same by index.
+    """
 
     step: str
     state: str
-    action: str  # of the old plan
-    best_action: str  # one that is optimal there under the new loss
-    paid: float  # the part of the price paid there
+    action: str
+    best_action: str
+    paid: float
     step_index: int
     state_index: int
     action_index: int

@@ -32,39 +32,86 @@ NEGLIGIBLE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class CostlyRound:
-    """A round with a high price, and the cell of the plan that carries most of it."""
+    """A round with a high price, and the cell of the plan that carries most of it.
+
+    Attributes
+    ----------
+    round, name : int, str
+        The round.
+    price, value, variation : float
+        Its price, its best expected loss, and how far the loss moved.
+    variation_rank : int
+        1 + the number of rounds that moved further.
+    cell : CostliestCell or None
+        Where most is paid; None if only exact arithmetic finds a price, at a near-tie.
+    """
 
     round: int
     name: str
     price: float
     value: float
     variation: float
-    variation_rank: int  # 1: no round moved further
-    cell: CostliestCell | None  # None: only exact arithmetic saw a price, at a near-tie
+    variation_rank: int
+    cell: CostliestCell | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Summary:
-    """What a stream came to."""
+    """A priced stream in a few numbers: what `summarise` returns.
+
+    Attributes
+    ----------
+    rounds : int
+        Number of rounds.
+    free, negligible, priced : int
+        How many have no price, one below 1 % of the round's value, or a higher one; the first has none.
+    crossed : int
+        Rounds whose optimal face is not the one before.
+    total, value : float
+        The sums of all prices, and of all best expected losses J*.
+    costliest : tuple of CostlyRound
+        Costliest first; rounds without a price are left out.
+    norm : str
+        Of the loss variation.
+    free_variation : float
+        The share of the loss variation that fell on free rounds.
+    rank_correlation : float or None
+        Spearman's, of price and variation; None where one of them is constant.
+    shared : int
+        How many of the costliest rounds are among as many that moved furthest.
+    ambiguous : int
+        Rounds whose price depends on a near-tie.
+    total_lowest, total_highest : float
+        The total if near-ties are read as ties, and if they are read as differences.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> losses = np.array([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]]).reshape(3, 1, 1, 2)
+    >>> summarise(arms, losses, nf.price_stream(arms, losses))
+    Summary: 3 rounds, 1 free, 0 negligible, 1 priced, total price 0.5; costliest: 2 (0.5)
+    """
 
     rounds: int
     free: int
     negligible: int
     priced: int
-    crossed: int  # rounds whose optimal face is not the one before
-    total: float  # of all prices
-    value: float  # of all J*
-    costliest: tuple[CostlyRound, ...]  # costliest first; rounds that cost nothing are left out
-    norm: str  # of the loss variation
-    free_variation: float  # the share of the loss variation that fell on free rounds
-    rank_correlation: float | None  # Spearman's, of price and variation; None where one of them is constant
-    shared: int  # how many of the costliest rounds are among as many that moved furthest
-    ambiguous: int  # rounds whose price depends on a near-tie
-    total_lowest: float  # the total if near-ties are read as ties
-    total_highest: float  # the total if they are read as differences
+    crossed: int
+    total: float
+    value: float
+    costliest: tuple[CostlyRound, ...]
+    norm: str
+    free_variation: float
+    rank_correlation: float | None
+    shared: int
+    ambiguous: int
+    total_lowest: float
+    total_highest: float
 
     def __repr__(self) -> str:
-        return f"Summary({self._in_short()})"
+        top = ", ".join(f"{one.name:.40} ({number(one.price)})" for one in self.costliest[:3])
+        return f"Summary: {self._in_short()}" + (f"; costliest: {top}" if top else "")
 
     def _repr_html_(self) -> str:
         head = (
@@ -81,15 +128,13 @@ class Summary:
             (one.name, number(one.price), one.variation_rank, *_cell_texts(one.cell))
             for one in self.costliest
         ]
-        return html_table(self._in_short(), head, rows)
+        return html_table(f"{self._in_short()}; the costliest rounds", head, rows)
 
     def _in_short(self) -> str:
-        kinds = f"{self.free:,} free, {self.negligible:,} negligible, {self.priced:,} priced"
-        text = f"{counted(self.rounds, 'round')}: {kinds}; total price {number(self.total)}"
-        if self.costliest:
-            first = self.costliest[0]
-            text += f"; costliest round {first.name}: {number(first.price)}"
-        return text
+        return (
+            f"{counted(self.rounds, 'round')}, {self.free:,} free, {self.negligible:,} negligible, "
+            f"{self.priced:,} priced, total price {number(self.total)}"
+        )
 
 
 def summarise(
@@ -107,7 +152,7 @@ def summarise(
     ----------
     mdp : MDP
         The problem.
-    losses : array_like or LossStream
+    losses : array [T, H, S, A] or LossStream
         The losses that were priced; they must be readable a second time.
     motion : PricedMotion
         What `price_stream(mdp, losses, ties=ties)` returned.
@@ -134,11 +179,9 @@ def summarise(
     >>> corridor = nf.MDP(np.array([[0, 1], [0, 2], [1, 2]]), initial=1, horizon=2)
     >>> losses = np.zeros((3, 2, 3, 2))
     >>> losses[0, :, :, 0], losses[1, :, :, 0], losses[2, :, :, 1] = 1.0, 5.0, 1.0
-    >>> summary = summarise(corridor, losses, nf.price_stream(corridor, losses))
-    >>> summary
-    Summary(3 rounds: 1 free, 0 negligible, 1 priced; total price 2; costliest round 2: 2)
-    >>> summary.costliest[0].cell.step, summary.costliest[0].cell.paid
-    ('0', 1.0)
+    >>> (round,) = summarise(corridor, losses, nf.price_stream(corridor, losses)).costliest
+    >>> round.price, round.cell.step, round.cell.paid
+    (2.0, '0', 1.0)
     """
     stream = as_stream(losses)
     kinds = kinds_of_rounds(motion)

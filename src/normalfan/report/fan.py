@@ -42,10 +42,10 @@ class Plane:
 
     Parameters
     ----------
-    origin : ndarray
-        The loss [H, S, A] at x = y = 0.
-    right, up : ndarray
-        The directions [H, S, A] of the two axes.
+    origin : array [H, S, A]
+        The loss at x = y = 0.
+    right, up : array [H, S, A]
+        The directions of the two axes.
 
     Examples
     --------
@@ -69,13 +69,13 @@ class Plane:
 
         Parameters
         ----------
-        loss : ndarray
-            A loss [H, S, A].
+        loss : array [H, S, A]
+            A loss.
 
         Returns
         -------
-        at : ndarray
-            Its coordinates (x, y).
+        at : array [2]
+            The coordinates of that point.
         exact : bool
             Whether the loss is that point itself.
         """
@@ -92,15 +92,31 @@ class Plane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FanPicture:
-    """A slice of the fan with prices, colours and a path on it, made by `draw_fan`."""
+    """A slice of the fan with prices, colours and a path on it: what `draw_fan` returns.
+
+    Attributes
+    ----------
+    xs, ys : array [nx], [ny]
+        The coordinates of the grid.
+    labels : int array [ny, nx]
+        Which face each grid point has.
+    colours : int array [faces]
+        A colour for each face; neighbours differ, as far as eight colours allow.
+    prices : array [ny, nx]
+        The price of keeping the plan of the origin.
+    path : array [n, 2]
+        The points of the path.
+    in_plane : bool array [n]
+        Whether a loss of the path lies in the plane; if not, its point is the nearest one.
+    """
 
     xs: FloatArray  # [nx]
     ys: FloatArray  # [ny]
-    labels: IntArray  # [ny, nx]  which face
-    colours: IntArray  # [faces]  index into COLOURS; neighbours differ while the colours last
-    prices: FloatArray  # [ny, nx]  of keeping the plan of the origin
+    labels: IntArray  # [ny, nx]
+    colours: IntArray  # [faces]
+    prices: FloatArray  # [ny, nx]
     path: FloatArray  # [n, 2]
-    in_plane: BoolArray  # [n]  false: drawn at the nearest point of the plane
+    in_plane: BoolArray  # [n]
 
     @property
     def n_faces(self) -> int:
@@ -112,8 +128,8 @@ class FanPicture:
 
         Returns
         -------
-        ndarray
-            [n, 2, 2]: line segments from (x, y) to (x, y).
+        array [n, 2, 2]
+            Line segments from (x, y) to (x, y).
         """
         xs, ys = edges(self.xs), edges(self.ys)
         j, i = np.nonzero(self.labels[:, 1:] != self.labels[:, :-1])
@@ -152,10 +168,10 @@ def draw_fan(
         The problem.
     plane : Plane
         Where to slice.
-    xs, ys : array_like
-        The coordinates of the grid's columns and lines.
-    path : sequence of ndarray, optional
-        Losses [H, S, A] to place on the plane.
+    xs, ys : array [nx], [ny]
+        The coordinates of the grid.
+    path : sequence of arrays [H, S, A], optional
+        Losses to place on the plane.
     ties : TieRule, optional
         When two actions count as equally good.
 

@@ -51,7 +51,7 @@ def write_report(
         The file to write.
     mdp : MDP
         The problem.
-    losses : array_like or LossStream
+    losses : array [T, H, S, A] or LossStream
         The losses that were priced; some of them are read a second time.
     motion : PricedMotion
         What `price_stream(mdp, losses, ties=ties)` returned.
