@@ -59,7 +59,7 @@ def test_price_watch_and_report_name_the_same_cell(battery: tuple[nf.MDP, np.nda
     assert [one.cell for one in summarise(mdp, losses, motion).costliest] == [expected]
 
     changes = read_costliest(mdp, losses, motion, DEFAULT_TIES).changes
-    (row,) = rows_of(motion, motion.variation(), changes, None, "")
+    (row,) = rows_of(motion, motion.variation(), changes, "")
     assert row.where == "dawn, start: rest"
     assert row.plan[0].old.text == "rest at start"
 

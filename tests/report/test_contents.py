@@ -186,7 +186,7 @@ def test_an_empty_battery_rests_by_whatever_name() -> None:
     )
     motion = nf.price_stream(mdp, battery.losses(days))
     found = read_costliest(mdp, battery.losses(days), motion, DEFAULT_TIES)
-    (row,) = rows_of(motion, motion.variation(), found.changes, None, "$")
+    (row,) = rows_of(motion, motion.variation(), found.changes, "$")
     assert {line.new.text for line in row.plan} == {"rest at 0 MWh"}
     assert {line.old.text for line in row.plan if not line.differs} <= {"rest at 0 MWh", "rest at 100 MWh"}
     trades = [line.old.text.split()[0] for line in row.plan if line.differs]

@@ -20,9 +20,9 @@ from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.attribution import CostliestCell, costliest_cell
 from normalfan.pricing.crossing import price
-from normalfan.pricing.motion import PricedMotion
+from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.problem.arrays import FloatArray, IntArray
-from normalfan.problem.losses import LossStream, as_stream, names_of_rounds, rounds_of
+from normalfan.problem.losses import Losses, LossStream, as_stream, rounds_of
 from normalfan.problem.mdp import MDP
 from normalfan.text import counted, html_table, number
 
@@ -139,11 +139,11 @@ class Summary:
 
 def summarise(
     mdp: MDP,
-    losses: npt.ArrayLike | LossStream,
+    losses: Losses,
     motion: PricedMotion,
     *,
     costliest: int = 5,
-    norm: str = "l1",
+    norm: str | float = "l1",
     ties: TieRule = DEFAULT_TIES,
 ) -> Summary:
     """Sum up a priced stream; its costliest rounds are read once more.
@@ -158,8 +158,8 @@ def summarise(
         What `price_stream(mdp, losses, ties=ties)` returned.
     costliest : int, optional
         How many of the costliest rounds to look at.
-    norm : str, optional
-        The norm of the loss variation: "l1", "l2" or "linf".
+    norm : str or float, optional
+        The norm of the loss variation: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
     ties : TieRule, optional
         The tie rule that the stream was priced with.
 
@@ -183,11 +183,21 @@ def summarise(
     >>> round.price, round.cell.step, round.cell.paid
     (2.0, '0', 1.0)
     """
-    stream = as_stream(losses)
     kinds = kinds_of_rounds(motion)
     moved = motion.variation(norm)
-    rounds = motion.costliest(costliest).tolist()
-    costly = _costly_rounds(mdp, stream, motion, moved, rounds, ties)
+    ranks = ranks_from_largest(moved)
+    costly = tuple(
+        CostlyRound(
+            round=t,
+            name=motion.round_name(t),
+            price=float(motion.prices[t]),
+            value=float(motion.values[t]),
+            variation=float(moved[t]),
+            variation_rank=int(ranks[t]),
+            cell=_costliest_cell(mdp, as_stream(losses), t, ties),
+        )
+        for t in motion.costliest(costliest).tolist()
+    )
     return Summary(
         rounds=len(kinds),
         free=int(np.count_nonzero(kinds == "free")),
@@ -197,7 +207,7 @@ def summarise(
         total=motion.total,
         value=math.fsum(motion.values),
         costliest=costly,
-        norm=norm,
+        norm=norm_name(norm),
         free_variation=float(moved[motion.prices == 0].sum() / moved.sum()) if moved.any() else 0.0,
         rank_correlation=_rank_correlation(motion.prices[1:], moved[1:]),
         shared=sum(one.variation_rank <= len(costly) for one in costly),
@@ -224,26 +234,10 @@ def ranks_from_largest(numbers: FloatArray) -> IntArray:
     return 1 + len(numbers) - np.searchsorted(np.sort(numbers), numbers, side="right")
 
 
-def _costly_rounds(
-    mdp: MDP, stream: LossStream, motion: PricedMotion, moved: FloatArray, rounds: list[int], ties: TieRule
-) -> tuple[CostlyRound, ...]:
-    names, ranks = names_of_rounds(stream), ranks_from_largest(moved)
-    costly = []
-    for t in rounds:
-        previous, loss = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
-        crossing = price(optimal_face(mdp, previous, ties=ties), loss, ties=ties)
-        costly.append(
-            CostlyRound(
-                round=t,
-                name=str(t) if names is None else names[t],
-                price=float(motion.prices[t]),
-                value=float(motion.values[t]),
-                variation=float(moved[t]),
-                variation_rank=int(ranks[t]),
-                cell=costliest_cell(mdp, crossing, loss, ties=ties),
-            )
-        )
-    return tuple(costly)
+def _costliest_cell(mdp: MDP, stream: LossStream, t: int, ties: TieRule) -> CostliestCell | None:
+    previous, loss = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
+    crossing = price(optimal_face(mdp, previous, ties=ties), loss, ties=ties)
+    return costliest_cell(mdp, crossing, loss, ties=ties)
 
 
 def _cell_texts(cell: CostliestCell | None) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from normalfan.pricing.crossing import price
 from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.labels import Labels
-from normalfan.problem.losses import as_stream, rounds_of
+from normalfan.problem.losses import Losses, as_stream, rounds_of
 from normalfan.problem.mdp import MDP
 from normalfan.report.fan import MOST_CELLS
 from normalfan.report.table import PlanChange, plan_change
@@ -56,7 +55,7 @@ class AttributionMap:
     shown: float  # the part of the map's total that lies in the states shown
 
 
-def read_costliest(mdp: MDP, losses: Any, motion: PricedMotion, ties: TieRule) -> CostliestRounds:
+def read_costliest(mdp: MDP, losses: Losses, motion: PricedMotion, ties: TieRule) -> CostliestRounds:
     stream = as_stream(losses)
     n_rounds, n_cells = len(motion.prices), math.prod(mdp.shape)
     if stream.n_rounds not in (None, n_rounds):

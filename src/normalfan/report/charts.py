@@ -37,16 +37,12 @@ def thin_rounds(gaps: FloatArray) -> BoolArray:
 
 
 def time_charts(
-    motion: PricedMotion,
-    variation: FloatArray,
-    names: Sequence[str] | None,
-    decomposition: Decomposition | None,
+    motion: PricedMotion, variation: FloatArray, decomposition: Decomposition | None
 ) -> dict[str, Any]:
     """Price, variation, cumulative columns and margins."""
-    columns = motion.columns()
-    margin, gap = (_series(_log_order(columns[name]), columns[name]) for name in ("margin", "advantage_gap"))
-    margin["exact"] = columns["margin_exact"][margin["at"]].tolist()
-    gap["thin"] = thin_rounds(columns["advantage_gap"])[gap["at"]].tolist()
+    margin, gap = (_series(_log_order(column), column) for column in (motion.margins, motion.advantage_gaps))
+    margin["exact"] = motion.margin_exact[margin["at"]].tolist()
+    gap["thin"] = thin_rounds(motion.advantage_gaps)[gap["at"]].tolist()
     if decomposition is None:
         sums = {
             "price": np.cumsum(motion.prices),
@@ -55,7 +51,7 @@ def time_charts(
         }
     else:
         sums = {key: decomposition.cumulative()[key] for key in ("price", "selection", "regret")}
-    unsure = np.flatnonzero(columns["ambiguous"])[:500]
+    unsure = np.flatnonzero(motion.ambiguous)[:500]
     ambiguous = {
         "at": unsure.tolist(),
         "y": rounded(motion.prices[unsure]),
@@ -68,8 +64,8 @@ def time_charts(
     return series | {
         "cumulative": cumulative,
         "rounds": len(motion.prices),
-        "dates": are_dates(names),
-        "names": _names_drawn([*series.values(), *cumulative.values()], names),
+        "dates": are_dates(motion.round_names),
+        "names": _names_drawn([*series.values(), *cumulative.values()], motion.round_names),
     }
 
 

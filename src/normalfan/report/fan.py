@@ -23,6 +23,7 @@ from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.problem.losses import IterableLosses
 from normalfan.problem.mdp import MDP
+from normalfan.text import counted
 
 COLOURS = ("#bbccee", "#eeeebb", "#ccddaa", "#ffcccc", "#cceeff", "#dddddd", "#f3d9b1", "#dccbe6")
 """Pale fills, on which dark walls are easy to see."""
@@ -90,7 +91,7 @@ class Plane:
         return np.stack([self.right.reshape(-1), self.up.reshape(-1)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FanPicture:
     """A slice of the fan with prices, colours and a path on it: what `draw_fan` returns.
 
@@ -117,6 +118,9 @@ class FanPicture:
     prices: FloatArray  # [ny, nx]
     path: FloatArray  # [n, 2]
     in_plane: BoolArray  # [n]
+
+    def __repr__(self) -> str:
+        return f"FanPicture: {counted(self.n_faces, 'face')} on a grid of {len(self.xs)} × {len(self.ys)}"
 
     @property
     def n_faces(self) -> int:
@@ -190,6 +194,8 @@ def draw_fan(
     >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
     >>> e = np.eye(2).reshape(2, 1, 1, 2)
     >>> picture = draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 0.5], ys=[-1, 1], path=[2 * e[1]])
+    >>> picture
+    FanPicture: 3 faces on a grid of 2 × 2
     >>> picture.labels.tolist(), picture.path.tolist(), picture.in_plane.tolist()
     ([[0, 1], [2, 2]], [[0.0, 2.0]], [True])
     """

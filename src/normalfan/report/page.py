@@ -11,19 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.motion import PricedMotion
+from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.pricing.summary import Summary, summarise
-from normalfan.problem.losses import LossStream, as_stream, names_of_rounds
+from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.regret.decompose import Decomposition
 from normalfan.report.attribution_map import fold, read_costliest
 from normalfan.report.charts import MOST_POINTS, attribution_chart, fan_chart, time_charts
 from normalfan.report.fan import CrossingFan, slice_through
-from normalfan.report.page_text import captions, norm_name, summary_paragraphs
+from normalfan.report.page_text import captions, norm_symbol, summary_paragraphs
 from normalfan.report.rendering import check_page_packages, write_page
 from normalfan.report.table import rows_of
 from normalfan.text import amount
@@ -32,13 +30,13 @@ from normalfan.text import amount
 def write_report(
     path: str | Path,
     mdp: MDP,
-    losses: npt.ArrayLike | LossStream,
+    losses: Losses,
     motion: PricedMotion,
     *,
     title: str,
     unit: str = "",
     note: str = "",
-    norm: str = "l1",
+    norm: str | float = "l1",
     summary: Summary | None = None,
     decomposition: Decomposition | None = None,
     ties: TieRule = DEFAULT_TIES,
@@ -61,8 +59,8 @@ def write_report(
         Of the losses, such as "$".
     note : str, optional
         A sentence under the title, such as the source of the data or a date.
-    norm : str, optional
-        The norm of the loss variation beside the price: "l1", "l2" or "linf".
+    norm : str or float, optional
+        The norm of the loss variation beside the price: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
     summary : Summary, optional
         What `summarise` returned for this stream and norm, if it is at hand; made here if not.
     decomposition : Decomposition, optional
@@ -88,10 +86,10 @@ def write_report(
     """
     check_page_packages()
     variation = motion.variation(norm)  # refuses an unknown norm, and a motion without details
-    names = names_of_rounds(as_stream(losses))
+    norm = norm_name(norm)
 
     def name_of(t: int) -> str:
-        return names[t] if names else f"round {t}"
+        return motion.round_name(t) if motion.round_names else f"round {t}"
 
     costliest = read_costliest(mdp, losses, motion, ties)
     if summary is None:
@@ -105,8 +103,8 @@ def write_report(
     paid = fold(costliest.attribution, motion.by_step.sum(axis=0), mdp.labels)
     data = {
         "unit": unit,
-        "norm": norm_name(norm),
-        "time": time_charts(motion, variation, names, decomposition),
+        "norm": norm_symbol(norm),
+        "time": time_charts(motion, variation, decomposition),
         "attribution": attribution_chart(paid),
         "fan": _fan_data(fan, motion.prices.tolist(), name_of),
     }
@@ -118,12 +116,12 @@ def write_report(
         note=note,
         summary=summary_paragraphs(summary, unit),
         captions=captions(motion, variation, costliest, paid, fan, decomposition, name_of, unit),
-        rows=rows_of(motion, variation, costliest.changes, names, unit),
+        rows=rows_of(motion, variation, costliest.changes, unit),
         amount=lambda value: amount(value, unit),
         most_points=MOST_POINTS,
         n_rounds=len(motion.prices),
         shape=mdp.shape,
-        norm=norm_name(norm),
+        norm=norm_symbol(norm),
     )
 
 

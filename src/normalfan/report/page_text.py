@@ -19,10 +19,10 @@ from normalfan.report.fan import CrossingFan
 from normalfan.text import amount, counted, number, percent
 
 
-def norm_name(norm: str) -> str:
+def norm_symbol(norm: str) -> str:
     """A norm as people write it.
 
-    >>> norm_name("l1"), norm_name("linf")
+    >>> norm_symbol("l1"), norm_symbol("linf")
     ('L1', 'L∞')
     """
     return norm.upper().replace("INF", "∞")
@@ -67,7 +67,7 @@ def _beside_variation(summary: Summary) -> str:
     many = len(summary.costliest)
     text = (
         f"{f'The {many} costliest rounds rank' if many > 1 else 'It ranks'} {ranks} by loss variation "
-        f"({norm_name(summary.norm)}); free rounds have {percent(summary.free_variation)} of the variation."
+        f"({norm_symbol(summary.norm)}); free rounds have {percent(summary.free_variation)} of the variation."
     )
     if summary.rank_correlation is not None:
         text += f" The rank correlation of price and variation is {summary.rank_correlation:.2f}."
@@ -152,8 +152,7 @@ def _attribution(motion: PricedMotion, costliest: CostliestRounds, paid: Attribu
 
 
 def _margins(motion: PricedMotion, name_of: Callable[[int], str]) -> str:
-    columns = motion.columns()
-    gaps, margins = columns["advantage_gap"], columns["margin"]
+    gaps, margins = motion.advantage_gaps, motion.margins
     finite = np.isfinite(gaps)
     if not finite.any():
         return "There are no gaps to show: in every round all plans are optimal."
@@ -162,7 +161,7 @@ def _margins(motion: PricedMotion, name_of: Callable[[int], str]) -> str:
         f"The smallest gap is {number(float(gaps[thinnest]))} ({name_of(thinnest)}). Marked: the "
         f"{counted(int(thin_rounds(gaps).sum()), 'round')} with the smallest gaps ({percent(THINNEST)})."
     )
-    bounds = int((~columns["margin_exact"] & np.isfinite(margins)).sum())
+    bounds = int((~motion.margin_exact & np.isfinite(margins)).sum())
     if bounds:
         text += f" Hollow: {counted(bounds, 'margin')} of which only a lower bound is known."
     undrawn = int((~np.isfinite(margins) | (margins <= 0)).sum())

@@ -15,7 +15,7 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,7 +109,6 @@ def rows_of(
     motion: PricedMotion,
     variation: FloatArray,
     changes: Mapping[int, PlanChange],
-    names: Sequence[str] | None,
     unit: str,
 ) -> list[Row]:
     ranks = ranks_from_largest(variation)
@@ -127,7 +126,7 @@ def rows_of(
         rows.append(
             Row(
                 round=t,
-                name=names[t] if names else str(t),
+                name=motion.round_name(t),
                 numbers=numbers,
                 where=_where(change.cell),
                 plan=plan,
