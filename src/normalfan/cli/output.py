@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from normalfan.files import written_atomically
-from normalfan.report.page_text import summary_paragraphs
 from normalfan.text import amount, as_json, percent
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def print_summary(summary: Summary, unit: str) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Column, Table
+
+    from normalfan.report.page_text import summary_paragraphs
 
     console = Console(highlight=False, markup=False, emoji=False)  # labels are the user's: plain text
     for paragraph in summary_paragraphs(summary, unit):

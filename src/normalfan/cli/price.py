@@ -25,8 +25,6 @@ from normalfan.cli.sources import (
 from normalfan.files import check_target
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import summarise
-from normalfan.report import write_report
-from normalfan.report.rendering import check_page_packages
 
 
 def price(
@@ -51,6 +49,9 @@ def price(
 
     Example:  normalfan price model.csv losses.csv --start home --horizon 24 --out prices.csv
     """
+    from normalfan.report import write_report
+    from normalfan.report.rendering import check_page_packages
+
     check_target("--out", out, (".csv", ".parquet", ".json"))
     check_target("--report", report, (".html",))
     if report is not None:
