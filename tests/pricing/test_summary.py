@@ -94,7 +94,9 @@ def test_near_ties_are_told() -> None:
     told = summarise(arms, losses, nf.price_stream(arms, losses))
     assert told.ambiguous == 2
     assert (told.total_lowest, told.total_highest) == (0.0, 1.0)
-    assert "depends on a near-tie" in "\n".join(summary_paragraphs(told, ""))
+    assert "In 2 rounds the price or the optimal face depends on a near-tie" in "\n".join(
+        summary_paragraphs(told, "")
+    )
 
 
 def test_a_price_that_only_exact_arithmetic_sees_names_no_cell() -> None:

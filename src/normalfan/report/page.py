@@ -24,7 +24,7 @@ from normalfan.report.fan import CrossingFan, slice_through
 from normalfan.report.page_text import captions, norm_symbol, summary_paragraphs
 from normalfan.report.rendering import check_page_packages, write_page
 from normalfan.report.table import rows_of
-from normalfan.text import amount
+from normalfan.text import amount, counted
 
 
 def write_report(
@@ -120,7 +120,9 @@ def write_report(
         amount=lambda value: amount(value, unit),
         most_points=MOST_POINTS,
         n_rounds=len(motion.prices),
-        shape=mdp.shape,
+        size=", ".join(
+            counted(n, one) for n, one in zip(mdp.shape, ("step", "state", "action"), strict=True)
+        ),
         norm=norm_symbol(norm),
     )
 

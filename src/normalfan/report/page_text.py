@@ -44,9 +44,9 @@ def summary_paragraphs(summary: Summary, unit: str) -> list[str]:
         paragraphs += [_costliest_round(summary.costliest[0], unit), _beside_variation(summary)]
     if summary.ambiguous:
         low, high = amount(summary.total_lowest, unit), amount(summary.total_highest, unit)
-        rounds = counted(summary.ambiguous, "round")
         paragraphs.append(
-            f"In {rounds} the price depends on a near-tie; the total lies between {low} and {high}."
+            f"In {counted(summary.ambiguous, 'round')} the price or the optimal face depends on a near-tie; "
+            f"the total lies between {low} and {high}."
         )
     return paragraphs
 
@@ -176,8 +176,8 @@ def _fan(fan: CrossingFan | None, name_of: Callable[[int], str], unit: str) -> s
     before, at = name_of(fan.round - 1), name_of(fan.round)
     return (
         f"A plane of losses, with the loss of {before} at (0, 0) and that of {at} at (1, 0); the vertical "
-        f"axis goes {fan.up}. Each region is a cone of losses with one optimal face; there are "
-        f"{fan.picture.n_faces:,} here, and neighbours differ in colour. Moving inside a region is free. "
-        f"Keeping the plan of {before} costs up to {amount(float(fan.picture.prices.max()), unit)} in this "
-        f"window. Hollow points lie outside the plane and are drawn at the nearest point of it."
+        f"axis goes {fan.up}. Each region is a cone of losses with one optimal face "
+        f"({fan.picture.n_faces:,} in this window); neighbours differ in colour. Moving inside a region is "
+        f"free. Keeping the plan of {before} costs up to {amount(float(fan.picture.prices.max()), unit)} in "
+        f"this window. Hollow points lie outside the plane and are drawn at the nearest point of it."
     )
