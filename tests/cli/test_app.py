@@ -16,6 +16,8 @@ from normalfan.battery.ercot import ercot_prices
 from normalfan.battery.model import Battery
 
 
+@pytest.mark.processes
+@pytest.mark.slow
 def test_demo_tells_the_story_of_the_battery(tmp_path: Path) -> None:
     page = tmp_path / "battery.html"
     result = run("demo", "--report", str(page))
@@ -25,6 +27,8 @@ def test_demo_tells_the_story_of_the_battery(tmp_path: Path) -> None:
     assert page.stat().st_size > 1e6
 
 
+@pytest.mark.processes
+@pytest.mark.slow
 def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
     """The same days by the demo, in Python, from the exported files, and line by line."""
     page, folder = tmp_path / "battery.html", tmp_path / "battery"
@@ -95,6 +99,7 @@ def test_a_page_or_picture_without_its_extra_is_refused_before_the_work(
     assert answer.err.endswith(f"pip install 'normalfan[{extra}]'.\n")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", ["demo", "price", "fan", "watch", "replan", "fleet", "reproduce"])
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
@@ -102,6 +107,7 @@ def test_help_has_an_example(command: str) -> None:
     assert f"Example:  normalfan {command}" in result.stdout
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -118,12 +124,14 @@ def test_bad_input_is_a_sentence_and_an_exit_code(arguments: tuple[str, ...]) ->
     assert not result.stdout
 
 
+@pytest.mark.processes
 def test_version() -> None:
     import normalfan
 
     assert run("--version").stdout == f"normalfan {normalfan.__version__}\n"
 
 
+@pytest.mark.processes
 def test_importing_loads_nothing_heavy() -> None:
     heavy = ("numba", "scipy", "polars", "gymnasium", "rich", "typer", "matplotlib", "llvmlite")
     code = f"import sys, normalfan; print([m for m in {heavy} if m in sys.modules])"
@@ -133,6 +141,8 @@ def test_importing_loads_nothing_heavy() -> None:
     assert result.stdout.strip() == "[]"
 
 
+@pytest.mark.processes
+@pytest.mark.slow
 def test_kernels_compile_once_per_machine(tmp_path: Path) -> None:
     """A second process loads what the first compiled, silently."""
     code = (

@@ -144,6 +144,7 @@ def test_refusals(arguments: tuple[str, ...], where: str, folder: Path) -> None:
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.processes
 def test_a_refusal_is_a_sentence_and_an_exit_code(folder: Path) -> None:
     command = [sys.executable, "-m", "normalfan", "fan", str(folder / "model.npz")]
     result = subprocess.run(  # noqa: S603

@@ -27,6 +27,8 @@ ARGUMENTS = [
 ]
 DAYS = slice(0, 120)
 
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
