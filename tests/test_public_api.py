@@ -25,10 +25,8 @@ PENDING = {
     "normalfan.io",
     "normalfan.jobs",
     "normalfan.learners",
-    "normalfan.pricing.summary",
     "normalfan.problem",
     "normalfan.replan",
-    "normalfan.report",
 }
 """Modules and packages whose docstrings are still to be written in full."""
 

@@ -1,4 +1,4 @@
-"""Numbers as people write them, and as JSON can.
+"""Numbers as text: for people, for scripts (JSON), for notebooks.
 
 >>> amount(1234567.8, "$"), amount(0.01234, "MWh"), amount(-12.5, "€"), amount(3, "")
 ('$1,234,568', '0.01234 MWh', '−€12.5', '3')
@@ -57,6 +57,12 @@ def as_json(document: Any, *, indent: int | None = None) -> str:
     '{"price": 1.5, "margin": null}'
     """
     return json.dumps(_finite(document), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def as_script(document: Any) -> str:
+    """Compact JSON that is inert inside an HTML script element, also if labels contain HTML."""
+    text = json.dumps(_finite(document), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _finite(item: Any) -> Any:

@@ -9,13 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import run
+from command_line import call, run
 
 import normalfan as nf
 from normalfan.battery.ercot import ercot_prices
 from normalfan.battery.model import Battery
 
 
+@pytest.mark.processes
+@pytest.mark.slow
 def test_demo_tells_the_story_of_the_battery(tmp_path: Path) -> None:
     page = tmp_path / "battery.html"
     result = run("demo", "--report", str(page))
@@ -25,6 +27,8 @@ def test_demo_tells_the_story_of_the_battery(tmp_path: Path) -> None:
     assert page.stat().st_size > 1e6
 
 
+@pytest.mark.processes
+@pytest.mark.slow
 def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
     """The same days by the demo, in Python, from the exported files, and line by line."""
     page, folder = tmp_path / "battery.html", tmp_path / "battery"
@@ -54,19 +58,59 @@ def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
     assert prices == pytest.approx(expected.prices[:60], rel=1e-12)
 
 
+@pytest.fixture
+def without_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the extras `report` and `plot` were not installed."""
+    for package in ("jinja2", "markupsafe", "plotly", "matplotlib"):
+        monkeypatch.setitem(sys.modules, package, None)
+
+
+@pytest.mark.usefixtures("without_extras")
+def test_demo_without_the_extra_tells_the_story_and_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = call("demo")
+    assert answer.code == 0
+    assert "(storm Uri)" in answer.out
+    assert "Report:" not in answer.out
+    assert answer.err.startswith("normalfan: no report was written: jinja2 is not installed, but ")
+    assert answer.err.endswith("pip install 'normalfan[report]'.\n")
+    assert json.loads(call("demo", "--json").out)["report"] is None
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("without_extras")
 @pytest.mark.parametrize(
-    "command", ["demo", "bench", "price", "fan", "watch", "replan", "fleet", "reproduce"]
+    ("arguments", "extra"),
+    [
+        (("demo", "--report", "page.html"), "report"),
+        (("price", "no-model.npz", "no-losses.npy", "--report", "page.html"), "report"),
+        (("fan", "no-model.npz", "--at", "0", "--along", "0", "1", "--out", "fan.html"), "report"),
+        (("fan", "no-model.npz", "--at", "0", "--along", "0", "1", "--out", "fan.png"), "plot"),
+    ],
 )
+def test_a_page_or_picture_without_its_extra_is_refused_before_the_work(
+    arguments: tuple[str, ...], extra: str
+) -> None:
+    answer = call(*arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("normalfan: ")
+    assert answer.err.endswith(f"pip install 'normalfan[{extra}]'.\n")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("command", ["demo", "price", "fan", "watch", "replan", "fleet", "reproduce"])
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0
     assert f"Example:  normalfan {command}" in result.stdout
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("bench", "no-such-workload"),
         ("reproduce", "no-such-claim"),
         ("no-such-command",),
         ("demo", "--no-such-option"),
@@ -80,12 +124,14 @@ def test_bad_input_is_a_sentence_and_an_exit_code(arguments: tuple[str, ...]) ->
     assert not result.stdout
 
 
+@pytest.mark.processes
 def test_version() -> None:
     import normalfan
 
     assert run("--version").stdout == f"normalfan {normalfan.__version__}\n"
 
 
+@pytest.mark.processes
 def test_importing_loads_nothing_heavy() -> None:
     heavy = ("numba", "scipy", "polars", "gymnasium", "rich", "typer", "matplotlib", "llvmlite")
     code = f"import sys, normalfan; print([m for m in {heavy} if m in sys.modules])"
@@ -95,6 +141,8 @@ def test_importing_loads_nothing_heavy() -> None:
     assert result.stdout.strip() == "[]"
 
 
+@pytest.mark.processes
+@pytest.mark.slow
 def test_kernels_compile_once_per_machine(tmp_path: Path) -> None:
     """A second process loads what the first compiled, silently."""
     code = (

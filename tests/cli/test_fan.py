@@ -105,7 +105,7 @@ def test_pictures_are_written_and_the_same_twice(
     for _ in range(2):
         result = fan(folder, *PLANE, "--unit", "$", "--out", str(tmp_path / name))
         assert result.exit_code == 0, result.output
-        assert "9 × 9 losses expose" in result.stdout
+        assert "9 × 9 losses meets" in result.stdout
         written.append((tmp_path / name).read_bytes())
     assert written[0].startswith(beginning)
     assert written[0] == written[1]
@@ -144,6 +144,7 @@ def test_refusals(arguments: tuple[str, ...], where: str, folder: Path) -> None:
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.processes
 def test_a_refusal_is_a_sentence_and_an_exit_code(folder: Path) -> None:
     command = [sys.executable, "-m", "normalfan", "fan", str(folder / "model.npz")]
     result = subprocess.run(  # noqa: S603

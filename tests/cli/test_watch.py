@@ -146,9 +146,9 @@ def test_a_battery_from_files_by_its_coefficients(run: Run, rng: np.random.Gener
     batch = nf.price_stream(stored, nf.io.open_losses("coefficients.csv", stored, features="features.csv"))
     assert [record["price"] for record in records(ended.out)] == batch.prices.tolist()
     assert batch.prices == pytest.approx(nf.price_stream(mdp, losses).prices)
-    dearest = records(ended.out)[-1]["dearest"]
-    assert re.fullmatch(r"\d\d:00", dearest["step"])  # type: ignore[index]
-    assert dearest["state"] in mdp.labels.states  # type: ignore[index, operator]
+    costliest = records(ended.out)[-1]["costliest"]
+    assert re.fullmatch(r"\d\d:00", costliest["step"])  # type: ignore[index]
+    assert costliest["state"] in mdp.labels.states  # type: ignore[index, operator]
     assert 'normalfan_watch_rounds_total{model="battery.csv"} 6.0\n' in Path("battery.prom").read_text()
 
 

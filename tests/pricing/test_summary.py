@@ -1,4 +1,4 @@
-"""The few numbers a priced stream is told in, counted again by hand."""
+"""The few numbers that sum up a priced stream, counted again by hand."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from scipy import stats
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.pricing.summary import kinds_of_rounds, summarise
+from normalfan.pricing.summary import kinds_of_rounds, ranks_from_largest, summarise
 from normalfan.problem.labels import Labels
-from normalfan.report.telling import summary_lines, summary_paragraphs
+from normalfan.report.page_text import summary_paragraphs
 
 
 def test_counts_ranks_and_totals(rng: np.random.Generator) -> None:
@@ -22,7 +22,7 @@ def test_counts_ranks_and_totals(rng: np.random.Generator) -> None:
             problem.losses * rng.choice([1.0, 1e-3], size=(len(problem.losses), 1, 1, 1)),
         )
         motion = nf.price_stream(mdp, losses)
-        told = summarise(mdp, losses, motion, dearest=3)
+        told = summarise(mdp, losses, motion, costliest=3)
         moves = list(zip(motion.prices, motion.values, strict=True))[1:]
         assert told.free == sum(price == 0 for price, _ in moves)
         assert told.negligible == sum(0 < price < abs(value) / 100 for price, value in moves)
@@ -30,12 +30,13 @@ def test_counts_ranks_and_totals(rng: np.random.Generator) -> None:
         assert told.total == pytest.approx(sum(price for price, _ in moves), abs=1e-12)
         assert told.total_lowest <= told.total <= told.total_highest
         ranked = sorted((p for p, _ in moves if p > 0), reverse=True)[:3]
-        assert [one.price for one in told.dearest] == ranked
+        assert [one.price for one in told.costliest] == ranked
         moved = motion.variation("l1")
-        for one in told.dearest:
+        for one in told.costliest:
             assert one.variation_rank == 1 + sum(other > one.variation for other in moved)
-            assert 0 < one.paid <= one.price * (1 + 1e-12)
-            assert one.price <= one.paid * losses[0].size * (1 + 1e-12)  # the largest of its parts
+            assert one.cell is not None
+            assert 0 < one.cell.paid <= one.price * (1 + 1e-12)
+            assert one.price <= one.cell.paid * losses[0].size * (1 + 1e-12)  # the largest of its parts
         if told.rank_correlation is not None:
             expected = stats.spearmanr(motion.prices[1:], moved[1:]).statistic
             assert told.rank_correlation == pytest.approx(expected, abs=1e-12)
@@ -52,13 +53,22 @@ def test_the_place_is_where_the_old_plan_goes_wrong() -> None:
     today[1, 1] = [5, 1, 1]
     losses = nf.ArrayLosses(np.stack([yesterday, today]), round_names=("mon", "tue"))
     told = summarise(mdp, losses, nf.price_stream(mdp, losses))
-    (one,) = told.dearest
-    assert (one.name, one.price, one.paid) == ("tue", 4.0, 4.0)
-    assert (one.step, one.state, one.action, one.instead) == ("dusk", "town", "sleep", "bus")
-    for tell in (summary_lines, summary_paragraphs):
-        text = "\n".join(tell(told, "L1", "€"))
-        assert "tue, €4: of it, €4 is paid at step dusk in state town, where the old plan takes sleep" in text
-        assert "free in 0 of 1" in text
+    (one,) = told.costliest
+    cell = one.cell
+    assert cell is not None
+    assert (one.name, one.price, cell.paid) == ("tue", 4.0, 4.0)
+    assert (cell.step, cell.state, cell.action, cell.best_action) == ("dusk", "town", "sleep", "bus")
+    text = "\n".join(summary_paragraphs(told, "€"))
+    assert "The costliest round is tue, at €4." in text
+    assert (
+        "€4, is paid at step dusk in state town, where the old plan takes sleep and the best action is bus"
+        in text
+    )
+    assert "free in 0 of 1" in text
+    assert repr(told) == (
+        "Summary: 2 rounds, 0 free, 0 negligible, 1 priced, total price 4; costliest: tue (4)"
+    )
+    assert "<td>sleep</td><td>bus</td>" in told._repr_html_()
 
 
 def test_small_prices_are_negligible_and_free_ones_free() -> None:
@@ -73,9 +83,9 @@ def test_a_single_round_and_a_still_stream_are_told_too() -> None:
     for rounds, words in ((1, "nothing to price"), (3, "free in 2 of 2")):
         losses = np.zeros((rounds, 1, 1, 2))
         told = summarise(arms, losses, nf.price_stream(arms, losses))
-        assert told.dearest == ()
+        assert told.costliest == ()
         assert told.rank_correlation is None
-        assert words in "\n".join(summary_lines(told, "L1", ""))
+        assert words in "\n".join(summary_paragraphs(told, ""))
 
 
 def test_near_ties_are_told() -> None:
@@ -84,7 +94,28 @@ def test_near_ties_are_told() -> None:
     told = summarise(arms, losses, nf.price_stream(arms, losses))
     assert told.ambiguous == 2
     assert (told.total_lowest, told.total_highest) == (0.0, 1.0)
-    assert "hang on a near-tie" in "\n".join(summary_lines(told, "L1", ""))
+    assert "In 2 rounds the price or the optimal face depends on a near-tie" in "\n".join(
+        summary_paragraphs(told, "")
+    )
+
+
+def test_a_price_that_only_exact_arithmetic_sees_names_no_cell() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    losses = np.array([[1.0, 1.0 + 3e-13], [2.0, 1.0]]).reshape(2, 1, 1, 2)
+    motion = nf.price_stream(arms, losses, exact_when_ambiguous=True)
+    told = summarise(arms, losses, motion)
+    assert [(one.price, one.cell) for one in told.costliest] == [(1.0, None)]
+    assert "at 1; this price depends on a near-tie." in "\n".join(summary_paragraphs(told, ""))
+    assert "<td>–</td>" in told._repr_html_()
+
+
+def test_equal_variations_share_a_rank() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    losses = np.array([[0, 1.0], [1, 0.0], [0, 1.0], [0, 3.0], [0, 2.5]]).reshape(5, 1, 1, 2)
+    motion = nf.price_stream(arms, losses)
+    assert motion.variation("l1").tolist() == [0.0, 2.0, 2.0, 2.0, 0.5]
+    assert ranks_from_largest(motion.variation("l1")).tolist() == [5, 1, 1, 1, 4]
+    assert [one.variation_rank for one in summarise(arms, losses, motion).costliest] == [1, 1]
 
 
 def test_losses_that_were_used_up_are_refused() -> None:

@@ -27,6 +27,8 @@ ARGUMENTS = [
 ]
 DAYS = slice(0, 120)
 
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -279,7 +281,7 @@ def test_labels_stay_text(browser: Browser, tmp_path: Path) -> None:
     assert visited.page.title() == hostile
     assert visited.page.locator("img").count() == 0
     axis = visited.page.locator(
-        "#chart-paid .yaxislayer-above text, #chart-paid .y2tick text"
+        "#chart-attribution .yaxislayer-above text, #chart-attribution .y2tick text"
     ).all_text_contents()
     assert hostile in axis
     assert visited.complaints == []

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sentences import check_refusal
 import normalfan as nf
 from normalfan.battery.ercot import ercot_prices
 from normalfan.battery.model import Battery
+from normalfan.pricing.summary import summarise
 from normalfan.problem.labels import Labels
 from normalfan.report import write_report
 
@@ -83,7 +85,7 @@ def test_the_page_says_what_the_motion_says(page: Elements, storm: tuple[nf.MDP,
     assert time["names"] == list(storm[1].round_names or ())
     assert time["dates"] is True
     assert f"${motion.total:,.0f} in all" in page.text
-    assert "The dearest round is 2021-02-16, $193,470" in page.text
+    assert "The costliest round is 2021-02-16, at $193,470" in page.text
     assert "rest at" in page.text
     assert "≠" in page.text
 
@@ -161,7 +163,7 @@ def test_any_problem_has_a_page(seed: int, tmp_path: Path) -> None:
         found = written(tmp_path / "page.html", mdp, rounds)
         assert "nan" not in re.findall(r"[a-z]+", found.text)
         assert found.data()["time"]
-    assert "No round was priced" in found.text
+    assert "No round has a price" in found.text
 
 
 def test_a_run_is_split_into_price_and_selection(tmp_path: Path) -> None:
@@ -182,6 +184,26 @@ def test_near_ties_are_named(tmp_path: Path) -> None:
     assert isinstance(time, dict)
     assert time["ambiguous"]["at"]
     assert "near-tie" in found.text
+
+
+def test_equal_variations_share_a_rank_on_the_whole_page(tmp_path: Path) -> None:
+    losses = np.array([[0, 1.0], [1, 0.0], [0, 1.0], [1, 0.0]]).reshape(4, 1, 1, 2)
+    found = written(tmp_path / "page.html", ARMS, losses)
+    assert "The 3 costliest rounds rank 1, 1, 1 by loss variation (L1)" in found.text
+    numbers = [attrs["data-key"] for tag, attrs in found.found if tag == "td" and "data-key" in attrs]
+    assert numbers[4::5] == ["1", "1", "1"]
+
+
+def test_a_summary_at_hand_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = np.array([[0, 1.0], [1, 0.0], [0, 1.0]]).reshape(3, 1, 1, 2)
+    motion = nf.price_stream(ARMS, losses)
+    summary = summarise(ARMS, losses, motion, costliest=1)
+    monkeypatch.delattr("normalfan.report.page.summarise")  # no second one is made
+    found = written(tmp_path / "page.html", ARMS, losses, summary=summary)
+    assert "It ranks 1 by loss variation" in found.text
+    for options in ({"norm": "l2", "summary": summary}, {"summary": replace(summary, rounds=7)}):
+        with pytest.raises(nf.InputError, match="summary is of"):
+            written(tmp_path / "page.html", ARMS, losses, **options)
 
 
 # What is refused

@@ -41,12 +41,12 @@ def test_a_record_says_in_words_where_most_is_paid() -> None:
     new = [[[1.0, 0.0]], [[5.0, 2.0]]]
     watched = Watched(mdp, [{"round": 3, "loss": old}, {"round": 8, "loss": new}])
     first, second = watched.records
-    assert first["dearest"] is None
+    assert first["costliest"] is None
     assert first["since"] is None
     assert second["since"] == 3
     assert second["price"] == 4
     assert second["by_step"] == [1, 3]
-    assert second["dearest"] == {"step": "dusk", "state": "home", "action": "a", "price": 3}
+    assert second["costliest"] == {"step": "dusk", "state": "home", "action": "a", "price": 3}
 
 
 def test_the_page_explains_every_key_and_its_lines_are_read() -> None:

@@ -1,20 +1,19 @@
 """`normalfan fan`: a slice of the normal fan, with the path of the losses on it.
 
-Where a loss is expected, it is said in one of these ways:
+A loss is given in one of these ways:
 
-    loss.npy                 a file that holds one loss [H, S, A]
-    losses.csv:12            a round of a file of losses, by its name or, if rounds have none, its number
-    losses.csv:12..13        how the loss moved between two rounds: that of 13 minus that of 12
+    loss.npy                 a file with one loss [H, S, A]
+    losses.csv:12            a round of a file of losses: its name or, if rounds have no names, its number
+    losses.csv:12..13        a move between two rounds: the loss of 13 minus the loss of 12
     12, 12..13               the same, of the file given by --losses
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -38,8 +37,9 @@ from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, read_numbers
 from normalfan.problem.losses import LossStream, as_loss, names_of_rounds, rounds_of
 from normalfan.problem.mdp import MDP
-from normalfan.report.fan import FanPicture, Plane, draw_fan
-from normalfan.report.fan_page import SUFFIXES, fan_sentences, write_fan
+
+if TYPE_CHECKING:
+    from normalfan.report.fan import FanPicture
 
 MOST_STOPS = 1000
 
@@ -57,13 +57,15 @@ def fan(
     ],
     losses: Annotated[
         str | None,
-        typer.Option("--losses", metavar="LOSSES", help="Draw the path of these; rounds need no file then."),
+        typer.Option(
+            "--losses", metavar="LOSSES", help="Draw the path of these losses; a ROUND alone is one of them."
+        ),
     ] = None,
     path: Annotated[
-        str | None, typer.Option("--path", metavar="ROUND..ROUND", help="Draw these rounds of it only.")
+        str | None, typer.Option("--path", metavar="ROUND..ROUND", help="Draw only these rounds of the path.")
     ] = None,
     span: Annotated[
-        tuple[float, float], typer.Option("--span", metavar="LOW HIGH", help="Of both coordinates.")
+        tuple[float, float], typer.Option("--span", metavar="LOW HIGH", help="The range of both axes.")
     ] = (-0.5, 1.5),
     size: Annotated[int, typer.Option("--size", metavar="N", help="Grid points on each axis.")] = 61,
     features: Features = None,
@@ -82,18 +84,23 @@ def fan(
 
     Example:  normalfan fan model.npz --losses losses.csv --at 11 --along 11..12 12..13 --out fan.html
     """
+    from normalfan.report import Plane, draw_fan, write_fan
+    from normalfan.report.fan_page import SUFFIXES, check_picture, fan_sentences
+
     check_target("--out", out, SUFFIXES)
+    if out is not None:
+        check_picture(out)
     grid = _read_grid(span, size)
     mdp = read_model(model, horizon, start)
     source = _Source(mdp, losses, features, default, axes, rewards)
     plane = Plane(source.loss("--at", at), *(source.loss("--along", direction) for direction in along))
     if plane.is_flat:
         raise InputError(
-            f"--along is {along[0]} {along[1]}, but the two point the same way, or nowhere: give two that "
-            f"differ, because a plane needs them."
+            f"--along is {along[0]} {along[1]}, but a plane needs two directions that differ and are not "
+            f"zero: choose others."
         )
     stops, prices, stream = source.path(path)
-    rounds = [] if stream is None else [np.array(loss) for loss in _each(stream, mdp)]
+    rounds = [] if stream is None else _losses_of(stream, mdp)
     picture = draw_fan(mdp, plane, grid, grid, rounds)
     if out is not None:
         title = f"The fan of {Path(model).name} at {at}"
@@ -108,17 +115,17 @@ def fan(
 
 def _read_grid(span: tuple[float, float], size: int) -> FloatArray:
     if size < 2:
-        raise InputError(f"--size is {size}, but a picture needs at least 2 points a side: try 61.")
+        raise InputError(f"--size is {size}, but a picture needs at least 2 points on each axis: try 61.")
     if not (np.isfinite(span).all() and span[0] < span[1]):
         raise InputError(
-            f"--span is {span[0]:g} {span[1]:g}, but must lead from a number to a larger one: try -0.5 1.5."
+            f"--span is {span[0]:g} {span[1]:g}, but it must go from a number to a larger one: try -0.5 1.5."
         )
     return np.linspace(*span, size)
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where losses come from when they are spoken of by file and round."""
+    """Reads losses that are given by file and round."""
 
     mdp: MDP
     losses: str | None
@@ -137,34 +144,36 @@ class _Source:
             are_rewards=self.are_rewards,
         )
 
-    def loss(self, option: str, said: str) -> FloatArray:
-        """The loss, or the move between two, that was said."""
-        if found := _IN_A_FILE.fullmatch(said):
+    def loss(self, option: str, given: str) -> FloatArray:
+        """A loss, or the move between two."""
+        if found := _IN_A_FILE.fullmatch(given):
             file, rounds = found["file"], found["rounds"]
-        elif said.endswith(".npy"):
-            return _read_loss(self.mdp, option, said, -1.0 if self.are_rewards else 1.0)
+        elif given.endswith(".npy"):
+            return _read_loss(self.mdp, option, given, -1.0 if self.are_rewards else 1.0)
         elif self.losses is None:
             raise InputError(
-                f"{option} is {said}, but that names no file: say loss.npy or losses.csv:ROUND, or pass "
+                f"{option} is {given}, but that names no file: write loss.npy or losses.csv:ROUND, or pass "
                 f"--losses."
             )
         else:
-            file, rounds = self.losses, said
+            file, rounds = self.losses, given
         stream = self.stream(file)
-        first, _, last = rounds.partition("..")
-        losses = [_at(stream, self.mdp, _round(stream, option, name)) for name in (first, last) if name]
+        ends = [_round(stream, option, name) for name in rounds.split("..", 1) if name]
+        losses = [as_loss(self.mdp, _losses_of(rounds_of(stream, t, t + 1), self.mdp)[0]) for t in ends]
         return losses[0] if len(losses) == 1 else losses[1] - losses[0]
 
-    def path(self, said: str | None) -> tuple[list[str], list[float], LossStream | None]:
+    def path(self, given: str | None) -> tuple[list[str], list[float], LossStream | None]:
         """Names, prices and losses of the rounds to draw."""
         if self.losses is None:
-            if said is not None:
-                raise InputError(f"--path is {said}, but there are no losses to take it from: pass --losses.")
+            if given is not None:
+                raise InputError(
+                    f"--path is {given}, but there are no losses to take it from: pass --losses."
+                )
             return [], [], None
         stream = self.stream(self.losses)
         first, last = 0, (stream.n_rounds or 0) - 1
-        if said is not None:
-            start, _, end = said.partition("..")
+        if given is not None:
+            start, _, end = given.partition("..")
             first, last = _round(stream, "--path", start), _round(stream, "--path", end or start)
         if not 0 <= last - first < MOST_STOPS:
             raise InputError(
@@ -172,10 +181,9 @@ class _Source:
                 f"choose them with --path FROM..TO."
             )
         part = rounds_of(stream, first, last + 1)
-        prices = price_stream(self.mdp, part).prices
         names = names_of_rounds(stream)
         stops = [names[t] if names else f"round {t}" for t in range(first, last + 1)]
-        return stops, prices.tolist(), part
+        return stops, price_stream(self.mdp, part).prices.tolist(), part
 
 
 def _read_loss(mdp: MDP, option: str, file: str, sign: float) -> FloatArray:
@@ -183,7 +191,7 @@ def _read_loss(mdp: MDP, option: str, file: str, sign: float) -> FloatArray:
         array = np.load(file, allow_pickle=False)
     except (ValueError, EOFError):
         raise InputError(
-            f"{option} is {file}, but that is not a whole NumPy array: write it with numpy.save."
+            f"{option} is {file}, but that is not a complete NumPy array: write it with numpy.save."
         ) from None
     except FileNotFoundError:
         raise InputError(f"{option} is {file}, but there is no such file: check the path.") from None
@@ -200,17 +208,13 @@ def _round(stream: LossStream, option: str, name: str) -> int:
     raise InputError(f"{option} names round {name!r}, but the rounds are {known}: choose one of them.")
 
 
-def _at(stream: LossStream, mdp: MDP, t: int) -> FloatArray:
-    return as_loss(mdp, next(_each(rounds_of(stream, t, t + 1), mdp)))
-
-
-def _each(stream: LossStream, mdp: MDP) -> Iterator[FloatArray]:
+def _losses_of(stream: LossStream, mdp: MDP) -> list[FloatArray]:
     """The losses of a stream of at most `MOST_STOPS` rounds."""
-    for block in stream.blocks(mdp.shape, MOST_STOPS):
-        yield from block
+    return [np.array(loss) for block in stream.blocks(mdp.shape, MOST_STOPS) for loss in block]
 
 
 def _as_document(fan: FanPicture, stops: list[str], prices: list[float]) -> dict[str, object]:
+    places = zip(stops, fan.path.tolist(), prices, fan.in_plane.tolist(), strict=True)
     return {
         "xs": fan.xs.tolist(),
         "ys": fan.ys.tolist(),
@@ -219,8 +223,6 @@ def _as_document(fan: FanPicture, stops: list[str], prices: list[float]) -> dict
         "prices": fan.prices.tolist(),
         "path": [
             {"round": name, "x": x, "y": y, "price": price, "in_plane": inside}
-            for name, (x, y), price, inside in zip(
-                stops, fan.path.tolist(), prices, fan.in_plane.tolist(), strict=True
-            )
+            for name, (x, y), price, inside in places
         ],
     }

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from normalfan.cli.output import AsJson, print_json, write_rounds
+from normalfan.cli.output import AsJson, print_json, print_summary, write_rounds
 from normalfan.cli.sources import (
     Axes,
     Default,
@@ -25,7 +25,6 @@ from normalfan.cli.sources import (
 from normalfan.files import check_target
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import summarise
-from normalfan.report.telling import summary_lines
 
 
 def price(
@@ -50,8 +49,13 @@ def price(
 
     Example:  normalfan price model.csv losses.csv --start home --horizon 24 --out prices.csv
     """
+    from normalfan.report import write_report
+    from normalfan.report.rendering import check_page_packages
+
     check_target("--out", out, (".csv", ".parquet", ".json"))
     check_target("--report", report, (".html",))
+    if report is not None:
+        check_page_packages()
     mdp = read_model(model, horizon, start)
     stream = read_losses(losses, mdp, features=features, default=default, axes=axes, are_rewards=rewards)
     motion = price_stream(mdp, stream, progress=True)
@@ -60,11 +64,9 @@ def price(
     if out is not None:
         write_rounds(frame, Path(out))
     if report is not None:
-        from normalfan.report import write_report
-
         title = f"{Path(losses).name} on {Path(model).name}"
-        write_report(report, mdp, stream, motion, title=title, unit=unit)
+        write_report(report, mdp, stream, motion, title=title, unit=unit, summary=summary)
     if as_json:
         print_json({"summary": asdict(summary), "rounds": frame.to_dicts()})
     else:
-        typer.echo("\n".join(summary_lines(summary, "L1", unit)))
+        print_summary(summary, unit)

@@ -1,20 +1,10 @@
 """A priced stream in a few numbers: how often it mattered, where, and whether loss variation knew.
 
-A round is *free* if its price is zero, *negligible* if it is below one percent of what the round is worth
+A round is *free* if its price is zero, *negligible* if its price is below one percent of the round's value
 (|J*_t|), and *priced* otherwise. The first round has no plan before it and counts as none of them.
 
-The dearest rounds are looked at again, one by one, for the place in the plan where most of the price is paid:
-the step and state at which the cheapest of yesterday's optimal plans does something that today's does not.
-
-    >>> from normalfan.pricing.stream import price_stream
-    >>> corridor = MDP(np.array([[0, 1], [0, 2], [1, 2]]), initial=1, horizon=2)
-    >>> losses = np.zeros((3, 2, 3, 2))
-    >>> losses[0, :, :, 0] = 1.0
-    >>> losses[1, :, :, 0] = 5.0
-    >>> losses[2, :, :, 1] = 1.0
-    >>> told = summarise(corridor, losses, price_stream(corridor, losses))
-    >>> told.free, told.negligible, told.priced, told.dearest[0].price
-    (1, 0, 1, 2.0)
+The costliest rounds are read again, one by one, to find where in the plan most of the price is paid (see
+`normalfan.pricing.attribution`).
 """
 
 from __future__ import annotations
@@ -24,72 +14,190 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.attribution import CostliestCell, costliest_cell
 from normalfan.pricing.crossing import price
-from normalfan.pricing.motion import PricedMotion
-from normalfan.problem.arrays import BoolArray, FloatArray, first_index
-from normalfan.problem.losses import LossStream, as_stream, names_of_rounds, rounds_of
+from normalfan.pricing.motion import PricedMotion, norm_name
+from normalfan.problem.arrays import FloatArray, IntArray
+from normalfan.problem.losses import Losses, LossStream, as_stream, rounds_of
 from normalfan.problem.mdp import MDP
+from normalfan.text import counted, html_table, number
 
 NEGLIGIBLE = 0.01
 """Below this share of a round's value, its price is negligible."""
 
 
 @dataclass(frozen=True, slots=True)
-class DearRound:
-    """A round whose price stands out, and the place in the plan that carries most of it."""
+class CostlyRound:
+    """A round with a high price, and the cell of the plan that carries most of it.
+
+    Attributes
+    ----------
+    round, name : int, str
+        The round.
+    price, value, variation : float
+        Its price, its best expected loss, and how far the loss moved.
+    variation_rank : int
+        1 + the number of rounds that moved further.
+    cell : CostliestCell or None
+        Where most is paid; None if only exact arithmetic finds a price, at a near-tie.
+    """
 
     round: int
     name: str
     price: float
     value: float
     variation: float
-    variation_rank: int  # 1: no round moved further
-    step: str  # the place, in the problem's own names
-    state: str
-    action: str  # what yesterday's plan does there, the first of its actions that come to the same
-    instead: str  # what today's would do
-    paid: float  # the part of the price paid there
+    variation_rank: int
+    cell: CostliestCell | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Summary:
-    """What a stream came to."""
+    """A priced stream in a few numbers: what `summarise` returns.
+
+    Attributes
+    ----------
+    rounds : int
+        Number of rounds.
+    free, negligible, priced : int
+        How many have no price, one below 1 % of the round's value, or a higher one; the first has none.
+    crossed : int
+        Rounds whose optimal face is not the one before.
+    total, value : float
+        The sums of all prices, and of all best expected losses J*.
+    costliest : tuple of CostlyRound
+        Costliest first; rounds without a price are left out.
+    norm : str
+        Of the loss variation.
+    free_variation : float
+        The share of the loss variation that fell on free rounds.
+    rank_correlation : float or None
+        Spearman's, of price and variation; None where one of them is constant.
+    shared : int
+        How many of the costliest rounds are among as many that moved furthest.
+    ambiguous : int
+        Rounds whose price depends on a near-tie.
+    total_lowest, total_highest : float
+        The total if near-ties are read as ties, and if they are read as differences.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> losses = np.array([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]]).reshape(3, 1, 1, 2)
+    >>> summarise(arms, losses, nf.price_stream(arms, losses))
+    Summary: 3 rounds, 1 free, 0 negligible, 1 priced, total price 0.5; costliest: 2 (0.5)
+    """
 
     rounds: int
     free: int
     negligible: int
     priced: int
-    crossed: int  # rounds whose optimal face is not the one before
-    total: float  # of all prices
-    value: float  # of all J*
-    dearest: tuple[DearRound, ...]  # dearest first; rounds that cost nothing are left out
-    free_variation: float  # the share of the loss variation that fell on free rounds
-    rank_correlation: float | None  # Spearman's, of price and variation; None where one of them is constant
-    shared: int  # how many of the dearest rounds are among as many that moved furthest
-    ambiguous: int  # rounds whose price hangs on a near-tie
-    total_lowest: float  # the total, reading near-ties as ties
-    total_highest: float  # and reading them as differences
+    crossed: int
+    total: float
+    value: float
+    costliest: tuple[CostlyRound, ...]
+    norm: str
+    free_variation: float
+    rank_correlation: float | None
+    shared: int
+    ambiguous: int
+    total_lowest: float
+    total_highest: float
+
+    def __repr__(self) -> str:
+        top = ", ".join(f"{one.name:.40} ({number(one.price)})" for one in self.costliest[:3])
+        return f"Summary: {self._in_short()}" + (f"; costliest: {top}" if top else "")
+
+    def _repr_html_(self) -> str:
+        head = (
+            "round",
+            "price",
+            "rank by variation",
+            "step",
+            "state",
+            "old plan",
+            "best action",
+            "paid there",
+        )
+        rows = [
+            (one.name, number(one.price), one.variation_rank, *_cell_texts(one.cell))
+            for one in self.costliest
+        ]
+        return html_table(f"{self._in_short()}; the costliest rounds", head, rows)
+
+    def _in_short(self) -> str:
+        return (
+            f"{counted(self.rounds, 'round')}, {self.free:,} free, {self.negligible:,} negligible, "
+            f"{self.priced:,} priced, total price {number(self.total)}"
+        )
 
 
 def summarise(
     mdp: MDP,
-    losses: Any,
+    losses: Losses,
     motion: PricedMotion,
     *,
-    dearest: int = 5,
-    norm: str = "l1",
+    costliest: int = 5,
+    norm: str | float = "l1",
     ties: TieRule = DEFAULT_TIES,
 ) -> Summary:
-    """What `motion = price_stream(mdp, losses, ties)` found; the dearest rounds are read once more."""
-    stream = as_stream(losses)
+    """Sum up a priced stream; its costliest rounds are read once more.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    losses : array [T, H, S, A] or LossStream
+        The losses that were priced; they must be readable a second time.
+    motion : PricedMotion
+        What `price_stream(mdp, losses, ties=ties)` returned.
+    costliest : int, optional
+        How many of the costliest rounds to look at.
+    norm : str or float, optional
+        The norm of the loss variation: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
+    ties : TieRule, optional
+        The tie rule that the stream was priced with.
+
+    Returns
+    -------
+    Summary
+        Counts, totals and the costliest rounds.
+
+    Raises
+    ------
+    InputError
+        If `motion` has no details, or `losses` cannot be read again.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> corridor = nf.MDP(np.array([[0, 1], [0, 2], [1, 2]]), initial=1, horizon=2)
+    >>> losses = np.zeros((3, 2, 3, 2))
+    >>> losses[0, :, :, 0], losses[1, :, :, 0], losses[2, :, :, 1] = 1.0, 5.0, 1.0
+    >>> (round,) = summarise(corridor, losses, nf.price_stream(corridor, losses)).costliest
+    >>> round.price, round.cell.step, round.cell.paid
+    (2.0, '0', 1.0)
+    """
     kinds = kinds_of_rounds(motion)
     moved = motion.variation(norm)
-    order = np.argsort(-motion.prices, kind="stable")[:dearest]
-    dear = tuple(_look_again(mdp, stream, motion, moved, int(t), ties) for t in order if motion.prices[t] > 0)
+    ranks = ranks_from_largest(moved)
+    costly = tuple(
+        CostlyRound(
+            round=t,
+            name=motion.round_name(t),
+            price=float(motion.prices[t]),
+            value=float(motion.values[t]),
+            variation=float(moved[t]),
+            variation_rank=int(ranks[t]),
+            cell=_costliest_cell(mdp, as_stream(losses), t, ties),
+        )
+        for t in motion.costliest(costliest).tolist()
+    )
     return Summary(
         rounds=len(kinds),
         free=int(np.count_nonzero(kinds == "free")),
@@ -98,17 +206,18 @@ def summarise(
         crossed=int(np.count_nonzero(motion.crossed)),
         total=motion.total,
         value=math.fsum(motion.values),
-        dearest=dear,
+        costliest=costly,
+        norm=norm_name(norm),
         free_variation=float(moved[motion.prices == 0].sum() / moved.sum()) if moved.any() else 0.0,
         rank_correlation=_rank_correlation(motion.prices[1:], moved[1:]),
-        shared=sum(one.variation_rank <= len(dear) for one in dear),
+        shared=sum(one.variation_rank <= len(costly) for one in costly),
         ambiguous=int(np.count_nonzero(motion.ambiguous)),
         total_lowest=math.fsum(motion.lowest_prices),
         total_highest=math.fsum(motion.highest_prices),
     )
 
 
-def kinds_of_rounds(motion: PricedMotion) -> Any:
+def kinds_of_rounds(motion: PricedMotion) -> npt.NDArray[np.str_]:
     """[T]: "first", "free", "negligible" or "priced"."""
     small = motion.prices < NEGLIGIBLE * np.abs(motion.values)
     kinds = np.where(motion.prices == 0, "free", np.where(small, "negligible", "priced"))
@@ -116,43 +225,32 @@ def kinds_of_rounds(motion: PricedMotion) -> Any:
     return kinds
 
 
-def _look_again(
-    mdp: MDP, stream: LossStream, motion: PricedMotion, moved: FloatArray, t: int, ties: TieRule
-) -> DearRound:
-    yesterday, today = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
-    face = optimal_face(mdp, yesterday, ties=ties)
-    attribution = price(face, today, ties=ties).attribution
-    h, s, a = first_index(attribution == attribution.max())
-    advantages = optimal_backup(mdp, today).settled(mdp, ties)[h, s]
-    names = names_of_rounds(stream)
-    return DearRound(
-        round=t,
-        name=str(t) if names is None else names[t],
-        price=float(motion.prices[t]),
-        value=float(motion.values[t]),
-        variation=float(moved[t]),
-        variation_rank=1 + int(np.count_nonzero(moved > moved[t])),
-        step=mdp.labels.step(h),
-        state=mdp.labels.state(s),
-        action=_first_of(mdp, face.mask[h, s] & (advantages == advantages[a])),
-        instead=_first_of(mdp, advantages == 0),
-        paid=float(attribution[h, s, a]),
-    )
+def ranks_from_largest(numbers: FloatArray) -> IntArray:
+    """1 + how many are larger, for each number: equal ones share a rank.
+
+    >>> ranks_from_largest(np.array([5.0, 9.0, 5.0, 1.0]))
+    array([2, 1, 2, 4])
+    """
+    return 1 + len(numbers) - np.searchsorted(np.sort(numbers), numbers, side="right")
 
 
-def _first_of(mdp: MDP, actions: BoolArray) -> str:
-    return mdp.labels.action(int(actions.argmax()))
+def _costliest_cell(mdp: MDP, stream: LossStream, t: int, ties: TieRule) -> CostliestCell | None:
+    previous, loss = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
+    crossing = price(optimal_face(mdp, previous, ties=ties), loss, ties=ties)
+    return costliest_cell(mdp, crossing, loss, ties=ties)
+
+
+def _cell_texts(cell: CostliestCell | None) -> tuple[str, ...]:
+    if cell is None:
+        return ("–",) * 5
+    return cell.step, cell.state, cell.action, cell.best_action, number(cell.paid)
 
 
 def _rank_correlation(first: FloatArray, second: FloatArray) -> float | None:
+    """Spearman's; None where one of the columns is constant."""
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    return float(np.corrcoef(_mean_ranks(first), _mean_ranks(second))[0, 1])
+    from scipy.stats import spearmanr
 
-
-def _mean_ranks(numbers: FloatArray) -> FloatArray:
-    """Ranks from smallest to largest; equal numbers share the mean of theirs."""
-    _, which, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: FloatArray = (last - (counts - 1) / 2)[which]
-    return ranks
+    correlation: Any = spearmanr(first, second).statistic
+    return float(correlation)

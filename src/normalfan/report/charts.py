@@ -1,25 +1,31 @@
-"""The data of the page's charts, as compact JSON: what is drawn, and nothing else.
+"""The data of the page's charts, as small as what is drawn.
 
-A series is {"at": rounds, "y": numbers}. Names of rounds are sent once, for the rounds that are drawn.
+A series is {"at": rounds, "y": numbers}; names of rounds are sent once, for the rounds that are drawn. A
+chart is about a thousand pixels wide, so a series of more than `MOST_POINTS` rounds is cut into bins, and
+of each bin its smallest and its largest entry stay: no peak is lost.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from normalfan.pricing.motion import PricedMotion
-from normalfan.problem.arrays import BoolArray, FloatArray
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.regret.decompose import Decomposition
+from normalfan.report.attribution_map import AttributionMap
 from normalfan.report.fan import COLOURS, FanPicture, edges
-from normalfan.report.paid import PaidMap
-from normalfan.report.series import are_dates, outline, rounded
+
+MOST_POINTS = 5000
 
 THINNEST = 0.05
 """The part of the rounds, those with the smallest gaps, that is marked as thin."""
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?")
 
 
 def thin_rounds(gaps: FloatArray) -> BoolArray:
@@ -31,41 +37,39 @@ def thin_rounds(gaps: FloatArray) -> BoolArray:
 
 
 def time_charts(
-    motion: PricedMotion, names: Sequence[str] | None, norm: str, decomposition: Decomposition | None
+    motion: PricedMotion, variation: FloatArray, decomposition: Decomposition | None
 ) -> dict[str, Any]:
-    """Price, variation, cumulative columns and margins, thinned alike."""
-    columns = motion.columns()
-    charts: dict[str, Any] = {
-        "price": _series(motion.prices),
-        "variation": _series(motion.variation(norm)),
-        "margin": _series(_log_order(columns["margin"]), columns["margin"]),
-        "gap": _series(_log_order(columns["advantage_gap"]), columns["advantage_gap"]),
-    }
-    charts["margin"]["exact"] = columns["margin_exact"][charts["margin"]["at"]].tolist()
-    charts["gap"]["thin"] = thin_rounds(columns["advantage_gap"])[charts["gap"]["at"]].tolist()
+    """Price, variation, cumulative columns and margins."""
+    margin, gap = (_series(_log_order(column), column) for column in (motion.margins, motion.advantage_gaps))
+    margin["exact"] = motion.margin_exact[margin["at"]].tolist()
+    gap["thin"] = thin_rounds(motion.advantage_gaps)[gap["at"]].tolist()
     if decomposition is None:
-        charts["cumulative"] = {
-            "price": _series(np.cumsum(motion.prices)),
-            "anew": _series(np.cumsum(motion.values)),
-            "behind": _series(np.cumsum(motion.values + motion.prices)),
+        sums = {
+            "price": np.cumsum(motion.prices),
+            "best": np.cumsum(motion.values),
+            "kept": np.cumsum(motion.values + motion.prices),
         }
     else:
-        sums = decomposition.cumulative()
-        charts["cumulative"] = {key: _series(sums[key]) for key in ("price", "selection", "regret")}
-    unsure = np.flatnonzero(columns["ambiguous"])[:500]
-    charts["ambiguous"] = {
+        sums = {key: decomposition.cumulative()[key] for key in ("price", "selection", "regret")}
+    unsure = np.flatnonzero(motion.ambiguous)[:500]
+    ambiguous = {
         "at": unsure.tolist(),
         "y": rounded(motion.prices[unsure]),
         "low": rounded(motion.lowest_prices[unsure]),
         "high": rounded(motion.highest_prices[unsure]),
     }
-    charts["rounds"] = len(motion.prices)
-    charts["dates"] = are_dates(names)
-    charts["names"] = _names(charts, names)
-    return charts
+    series = {"price": _series(motion.prices), "variation": _series(variation)}
+    series |= {"margin": margin, "gap": gap, "ambiguous": ambiguous}
+    cumulative = {key: _series(column) for key, column in sums.items()}
+    return series | {
+        "cumulative": cumulative,
+        "rounds": len(motion.prices),
+        "dates": are_dates(motion.round_names),
+        "names": _names_drawn([*series.values(), *cumulative.values()], motion.round_names),
+    }
 
 
-def paid_chart(paid: PaidMap) -> dict[str, Any]:
+def attribution_chart(paid: AttributionMap) -> dict[str, Any]:
     return {
         "z": rounded(paid.paid),
         "byStep": rounded(paid.by_step),
@@ -77,7 +81,7 @@ def paid_chart(paid: PaidMap) -> dict[str, Any]:
 def fan_chart(
     fan: FanPicture, right: str, up: str, stops: Sequence[str], prices: Sequence[float]
 ) -> dict[str, Any]:
-    """`right`, `up`: what the axes are called. `stops`, `prices`: of the losses of the path."""
+    """`right`, `up`: titles of the axes. `stops`, `prices`: of the losses of the path."""
     return {
         "xs": rounded(fan.xs),
         "ys": rounded(fan.ys),
@@ -97,10 +101,35 @@ def fan_chart(
     }
 
 
-def as_script(data: Any) -> str:
-    """JSON that is inert within an HTML script element, whatever the labels say."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def outline(column: FloatArray, most: int = MOST_POINTS) -> IntArray:
+    """The indices to draw, ascending: all of them, or the extremes of each of most/2 bins.
+
+    >>> outline(np.array([0.0, 5.0, 1.0, 2.0, 2.0, 9.0]), most=4)
+    array([0, 1, 3, 5])
+    """
+    if len(column) <= most:
+        return np.arange(len(column))
+    borders = np.linspace(0, len(column), most // 2 + 1).astype(np.int64)
+    kept = [
+        start + pick
+        for start, end in pairwise(borders.tolist())
+        for pick in (int(column[start:end].argmin()), int(column[start:end].argmax()))
+    ]
+    return np.unique(kept)
+
+
+def are_dates(names: Sequence[str] | None) -> bool:
+    """Whether names of rounds are ISO dates in order, so that a time axis can carry them."""
+    if not names or any(not _DATE.fullmatch(name) for name in names):
+        return False
+    return all(earlier < later for earlier, later in pairwise(names))
+
+
+def rounded(numbers: Any) -> Any:
+    """Numbers to six digits; lists for arrays."""
+    if isinstance(numbers, np.ndarray | list | tuple):
+        return [rounded(number) for number in numbers]
+    return float(f"{float(numbers):.6g}")
 
 
 def _series(order: FloatArray, column: FloatArray | None = None) -> dict[str, Any]:
@@ -110,16 +139,17 @@ def _series(order: FloatArray, column: FloatArray | None = None) -> dict[str, An
 
 
 def _log_order(column: FloatArray) -> FloatArray:
-    """For a log scale: what cannot be drawn there (0, ∞) is in the middle and is never an extreme."""
+    """For a log scale: what cannot be drawn there (0, ∞) is put in the middle, so it is never an extreme."""
     drawable = np.isfinite(column) & (column > 0)
     logs = np.zeros(len(column))
     np.log(column, out=logs, where=drawable)
     return np.where(drawable, logs, np.median(logs[drawable]) if drawable.any() else 0.0)
 
 
-def _names(charts: dict[str, Any], names: Sequence[str] | None) -> dict[int, str] | list[str] | None:
+def _names_drawn(
+    series: Sequence[dict[str, Any]], names: Sequence[str] | None
+) -> dict[int, str] | list[str] | None:
     if names is None:
         return None
-    series = [charts[key] for key in ("price", "variation", "margin", "gap", "ambiguous")]
-    drawn = {t for one in (*series, *charts["cumulative"].values()) for t in one["at"]}
+    drawn = {t for one in series for t in one["at"]}
     return list(names) if len(drawn) == len(names) else {t: names[t] for t in sorted(drawn)}

@@ -1,27 +1,21 @@
-"""A picture of the fan: a plane through the space of losses, its cones, and the path of the losses on it.
+"""A picture of the fan: a plane in the space of losses, its cones, and the path of the losses on it.
 
-The plane is origin + x·right + y·up. Every grid point carries the face it exposes and the price of keeping
-the origin's plan there; losses of the stream are drawn at their least-squares coordinates, which are exact
-for those that lie in the plane.
+Every grid point of the plane has the optimal face of its loss and the price of keeping the origin's plan
+there. Losses of the stream are drawn at the nearest point of the plane, which is exact for those in it.
 
-Faces are coloured like a map: a few colours, and neighbours differ. So a colour names no face; a wall
-always shows.
-
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> e = np.eye(2).reshape(2, 1, 1, 2)
-    >>> picture = draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 0.5], ys=[-1, 1], path=[2 * e[1]])
-    >>> picture.labels.tolist(), picture.path.tolist(), picture.in_plane.tolist()
-    ([[0, 1], [2, 2]], [[0.0, 2.0]], [True])
+Faces are coloured like countries on a map: a few colours, and neighbours differ. A colour does not identify
+a face; a wall between two faces always shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.geometry.fan_slice import fan_slice
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -29,35 +23,63 @@ from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.problem.losses import IterableLosses
 from normalfan.problem.mdp import MDP
+from normalfan.text import counted
 
 COLOURS = ("#bbccee", "#eeeebb", "#ccddaa", "#ffcccc", "#cceeff", "#dddddd", "#f3d9b1", "#dccbe6")
-"""Pale fills, from which dark walls stand out; the walls, not the colours, tell faces apart."""
+"""Pale fills, on which dark walls are easy to see."""
 
 PARALLEL = 1e-9
 """Two directions whose squared sine is below this span no plane that is worth drawing."""
 
+MOST_CELLS = 10_000_000
+"""How many (step, state, action) cells each part of a page may visit: about a second of work."""
+
+MOST_SIDE, LEAST_SIDE = 45, 9
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plane:
-    """origin + x·right + y·up, losses [H, S, A] each."""
+    """The losses origin + x·right + y·up.
+
+    Parameters
+    ----------
+    origin : array [H, S, A]
+        The loss at x = y = 0.
+    right, up : array [H, S, A]
+        The directions of the two axes.
+
+    Examples
+    --------
+    >>> e = np.eye(2).reshape(2, 1, 1, 2)
+    >>> Plane(0 * e[0], e[0], e[1]).is_flat
+    False
+    """
 
     origin: FloatArray
     right: FloatArray
     up: FloatArray
 
     @property
-    def gram(self) -> FloatArray:
-        spanning = self._spanning
-        return spanning @ spanning.T
-
-    @property
     def is_flat(self) -> bool:
-        """Whether the two directions are (nearly) one, or none."""
-        (xx, xy), (_, yy) = self.gram
+        """Whether the two directions are nearly parallel, or one of them is zero."""
+        (xx, xy), (_, yy) = self._spanning @ self._spanning.T
         return bool(xx * yy - xy * xy <= PARALLEL * xx * yy)
 
     def coordinates(self, loss: FloatArray) -> tuple[FloatArray, bool]:
-        """The (x, y) of the nearest point of the plane, and whether the loss is that point."""
+        """Find the point of the plane that is nearest to a loss.
+
+        Parameters
+        ----------
+        loss : array [H, S, A]
+            A loss.
+
+        Returns
+        -------
+        at : array [2]
+            The coordinates of that point.
+        exact : bool
+            Whether the loss is that point itself.
+        """
         away = (loss - self.origin).reshape(-1)
         nearest, *_ = np.linalg.lstsq(self._spanning.T, away, rcond=None)
         miss = np.abs(away - nearest @ self._spanning).max(initial=0.0)
@@ -69,24 +91,50 @@ class Plane:
         return np.stack([self.right.reshape(-1), self.up.reshape(-1)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FanPicture:
-    """A slice of the fan with prices, colours and a path on it."""
+    """A slice of the fan with prices, colours and a path on it: what `draw_fan` returns.
+
+    Attributes
+    ----------
+    xs, ys : array [nx], [ny]
+        The coordinates of the grid.
+    labels : int array [ny, nx]
+        Which face each grid point has.
+    colours : int array [faces]
+        A colour for each face; neighbours differ, as far as eight colours allow.
+    prices : array [ny, nx]
+        The price of keeping the plan of the origin.
+    path : array [n, 2]
+        The points of the path.
+    in_plane : bool array [n]
+        Whether a loss of the path lies in the plane; if not, its point is the nearest one.
+    """
 
     xs: FloatArray  # [nx]
     ys: FloatArray  # [ny]
-    labels: IntArray  # [ny, nx]  which face
-    colours: IntArray  # [faces]  index into COLOURS; neighbours differ while the colours last
-    prices: FloatArray  # [ny, nx]  of keeping the plan of the origin
+    labels: IntArray  # [ny, nx]
+    colours: IntArray  # [faces]
+    prices: FloatArray  # [ny, nx]
     path: FloatArray  # [n, 2]
-    in_plane: BoolArray  # [n]  false: drawn where the plane comes nearest
+    in_plane: BoolArray  # [n]
+
+    def __repr__(self) -> str:
+        return f"FanPicture: {counted(self.n_faces, 'face')} on a grid of {len(self.xs)} × {len(self.ys)}"
 
     @property
     def n_faces(self) -> int:
+        """How many faces the grid meets."""
         return len(self.colours)
 
     def walls(self) -> FloatArray:
-        """[n, 2, 2]: segments from (x, y) to (x, y) between grid points of different faces."""
+        """List the walls between grid points of different faces.
+
+        Returns
+        -------
+        array [n, 2, 2]
+            Line segments from (x, y) to (x, y).
+        """
         xs, ys = edges(self.xs), edges(self.ys)
         j, i = np.nonzero(self.labels[:, 1:] != self.labels[:, :-1])
         upright = np.stack([xs[i + 1], ys[j], xs[i + 1], ys[j + 1]], axis=1)
@@ -110,13 +158,47 @@ def edges(centres: FloatArray) -> FloatArray:
 def draw_fan(
     mdp: MDP,
     plane: Plane,
-    xs: Any,
-    ys: Any,
+    xs: npt.ArrayLike,
+    ys: npt.ArrayLike,
     path: Sequence[FloatArray] = (),
     *,
     ties: TieRule = DEFAULT_TIES,
 ) -> FanPicture:
-    """Label, price and colour the grid, and place the losses of `path` on it."""
+    """Slice the fan by a plane: faces, prices and colours of a grid, and a path of losses on it.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The problem.
+    plane : Plane
+        Where to slice.
+    xs, ys : array [nx], [ny]
+        The coordinates of the grid.
+    path : sequence of arrays [H, S, A], optional
+        Losses to place on the plane.
+    ties : TieRule, optional
+        When two actions count as equally good.
+
+    Returns
+    -------
+    FanPicture
+        The picture; `write_fan` puts it into a file.
+
+    Raises
+    ------
+    InputError
+        If a loss does not fit the problem.
+
+    Examples
+    --------
+    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> e = np.eye(2).reshape(2, 1, 1, 2)
+    >>> picture = draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 0.5], ys=[-1, 1], path=[2 * e[1]])
+    >>> picture
+    FanPicture: 3 faces on a grid of 2 × 2
+    >>> picture.labels.tolist(), picture.path.tolist(), picture.in_plane.tolist()
+    ([[0, 1], [2, 2]], [[0.0, 2.0]], [True])
+    """
     fan = fan_slice(mdp, plane.origin, plane.right, plane.up, xs, ys, ties=ties)
     columns, lines = np.asarray(xs, dtype=np.float64), np.asarray(ys, dtype=np.float64)
     placed = [plane.coordinates(loss) for loss in path]
@@ -140,7 +222,7 @@ def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRul
                 yield plane.origin + x * plane.right + y * plane.up
 
     there_and_back = chain.from_iterable(zip(repeat(plane.origin), points(), strict=False))
-    decided = replace(ties, band=1.0)  # nobody asks how sure the price of a grid point is
+    decided = replace(ties, band=1.0)  # how sure a grid point's price is does not matter here
     motion = price_stream(mdp, IterableLosses(there_and_back), ties=decided)
     return motion.prices[1::2].reshape(len(ys), len(xs))
 
@@ -161,3 +243,44 @@ def _map_colours(labels: IntArray, n_faces: int) -> IntArray:
         colours[face] = min(free, key=lambda c: (used[c], c))
         used[colours[face]] += 1
     return colours
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossingFan:
+    """A picture of the fan through one crossing, with the titles of its axes and the rounds of its path."""
+
+    picture: FanPicture
+    right: str
+    up: str
+    stops: tuple[int, ...]  # the rounds of picture.path
+    round: int
+
+
+def slice_through(
+    mdp: MDP, around: Mapping[int, FloatArray], centre: int, name_of: Callable[[int], str], ties: TieRule
+) -> CrossingFan | None:
+    """Slice the fan through the crossing into round `centre`; None if the losses `around` it span no plane.
+
+    The x axis goes from the loss before the crossing, at 0, to the loss after it, at 1. The y axis goes on to
+    the loss of the next round, or back to the one before, so that three losses of the path lie in the plane;
+    where these are on one line, towards the mean of the losses around, or along a constant loss.
+    """
+    if not centre:
+        return None
+    old, new = around[centre - 1], around[centre]
+    ups = [
+        (f"from {name_of(start)} to {name_of(end)}", around[end] - around[start])
+        for start, end in ((centre, centre + 1), (centre - 1, centre - 2))
+        if end in around
+    ]
+    ups.append(("towards the mean", np.mean(list(around.values()), axis=0) - old))
+    ups.append(("along a constant loss", np.full_like(old, np.abs(new - old).max())))
+    for up, direction in ups:
+        plane = Plane(old, new - old, direction)
+        if not plane.is_flat:
+            side = int(np.clip(math.isqrt(MOST_CELLS // math.prod(mdp.shape)), LEAST_SIDE, MOST_SIDE))
+            grid = np.linspace(-0.5, 1.5, side)
+            picture = draw_fan(mdp, plane, grid, grid, list(around.values()), ties=ties)
+            right = f"from {name_of(centre - 1)} to {name_of(centre)}"
+            return CrossingFan(picture, right, up, tuple(around), centre)
+    return None

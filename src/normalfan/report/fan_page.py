@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
+from normalfan.plots import new_figure
 from normalfan.report.charts import fan_chart
 from normalfan.report.fan import COLOURS, FanPicture, edges
-from normalfan.report.rendering import write_page
+from normalfan.report.rendering import check_page_packages, write_page
 from normalfan.text import amount, percent
 
 SUFFIXES = (".html", ".png", ".pdf")
@@ -27,15 +29,44 @@ def write_fan(
     stops: Sequence[str] = (),
     prices: Sequence[float] = (),
 ) -> None:
-    """Write a picture; its suffix says what as.
+    """Write a slice of the fan to a file.
 
-    `right`, `up`: what the axes are called. `stops`, `prices`: names and prices of the losses on the path.
+    Parameters
+    ----------
+    path : str or Path
+        The file to write: .html (needs `normalfan[report]`), .png or .pdf (need `normalfan[plot]`).
+    fan : FanPicture
+        What `draw_fan` returned.
+    title : str
+        The heading.
+    unit : str, optional
+        Of the losses, such as "$".
+    right, up : str, optional
+        Titles of the axes.
+    stops : sequence of str, optional
+        Names of the losses on the path.
+    prices : sequence of float, optional
+        Prices of the losses on the path.
+
+    Raises
+    ------
+    InputError
+        If the name ends otherwise, or a package is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> from normalfan.report import Plane, draw_fan
+    >>> arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> e = np.eye(2).reshape(2, 1, 1, 2)
+    >>> picture = draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 1], ys=[-1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_fan(f"{folder}/fan.html", picture, title="Two arms")
     """
+    check_picture(path)
     suffix = Path(path).suffix
-    if suffix not in SUFFIXES:
-        raise InputError(
-            f"the picture is to be called {path}, but its name must end in {', '.join(SUFFIXES)}: choose one."
-        )
     if suffix == ".html":
         data = {"unit": unit, "fan": fan_chart(fan, right, up, stops, prices)}
         write_page(path, "fan.html", data, title=title, note="", sentences=fan_sentences(fan, unit))
@@ -44,61 +75,48 @@ def write_fan(
             _draw(file, suffix[1:], fan, title, right, up)
 
 
+def check_picture(path: str | Path) -> None:
+    """Refuse a picture of another kind, or one whose packages are missing; ask before any long work."""
+    suffix = Path(path).suffix
+    if suffix not in SUFFIXES:
+        raise InputError(f"path is {path}, but it must end in {', '.join(SUFFIXES)}: choose one of them.")
+    if suffix == ".html":
+        check_page_packages()
+    elif find_spec("matplotlib") is None:
+        raise InputError(
+            f"matplotlib is not installed, but a {suffix} picture needs it: pip install 'normalfan[plot]'."
+        )
+
+
 def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
+    """What a slice shows, in two or three sentences."""
     free = float((fan.prices == 0).mean())
     most = amount(float(fan.prices.max()), unit)
     sentences = [
-        f"{fan.labels.shape[1]} × {fan.labels.shape[0]} losses expose {fan.n_faces:,} optimal faces.",
-        f"Keeping the plan of the origin is free on {percent(free)} of them and costs up to {most}.",
+        f"The grid of {len(fan.xs)} × {len(fan.ys)} losses meets {fan.n_faces:,} optimal faces.",
+        f"Keeping the plan of the origin is free on {percent(free)} of the grid and costs up to {most}.",
     ]
     if len(fan.path):
         sentences.append(
-            f"Of the {len(fan.path):,} losses of the path, {int(fan.in_plane.sum()):,} lie in the plane; the "
-            f"others are drawn, hollow, where it comes nearest."
+            f"{int(fan.in_plane.sum()):,} of the {len(fan.path):,} losses of the path lie in the plane; the "
+            f"others are drawn hollow, at the nearest point of it."
         )
     return sentences
 
 
 def _draw(file: IO[bytes], kind: str, fan: FanPicture, title: str, right: str, up: str) -> None:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.collections import LineCollection
-        from matplotlib.colors import ListedColormap
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(
-            "matplotlib is not installed, but a .png or .pdf needs it: pip install 'normalfan[paper]'."
-        ) from None
-    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes: Any = figure.add_subplot()
+    figure, axes = new_figure(title, x=right, y=up, size=(6.4, 5.2))
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import ListedColormap
+
     columns, lines = edges(fan.xs), edges(fan.ys)
-    fills = ListedColormap(COLOURS)
-    axes.pcolormesh(
-        columns,
-        lines,
-        fan.colours[fan.labels],
-        cmap=fills,
-        vmin=-0.5,
-        vmax=len(COLOURS) - 0.5,
-        rasterized=True,
-    )
+    fills = {"cmap": ListedColormap(COLOURS), "vmin": -0.5, "vmax": len(COLOURS) - 0.5, "rasterized": True}
+    axes.pcolormesh(columns, lines, fan.colours[fan.labels], **fills)
     axes.add_collection(LineCollection(list(fan.walls()), colors="#6b675f", linewidths=0.5))
     axes.plot(*fan.path.T, color="#0065a8", linewidth=1.2)
     for inside, fill in ((False, "white"), (True, "#0065a8")):
         some = fan.path[fan.in_plane == inside]
         axes.plot(*some.T, "o", markersize=5, markerfacecolor=fill, markeredgecolor="#0065a8")
-    axes.set(
-        xlim=columns[[0, -1]],
-        ylim=lines[[0, -1]],
-        xlabel=_literal(right),
-        ylabel=_literal(up),
-        title=_literal(title),
-    )
+    axes.set(xlim=columns[[0, -1]], ylim=lines[[0, -1]])
     # No date within: the same picture is the same file.
     figure.savefig(file, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)
-
-
-def _literal(text: str) -> str:
-    """A dollar sign is a dollar sign, not the beginning of a formula."""
-    return text.replace("$", r"\$")

@@ -1,8 +1,8 @@
-"""The report: one HTML file that carries its data, its styles, its scripts and its words.
+"""The report: one HTML file that carries its data, styles, scripts and texts.
 
-The words and the table are in the file as text, so that they can be read, searched and printed without
+The texts and the table are in the file as text, so that they can be read, searched and printed without
 running anything; the charts are drawn from the data by plotly, which is embedded. The page asks the network
-for nothing, and a content-security policy keeps it so. The same input gives the same bytes.
+for nothing, and its content-security policy forbids it. The same input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,63 +11,102 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.motion import PricedMotion
-from normalfan.pricing.summary import summarise
-from normalfan.problem.arrays import FloatArray
-from normalfan.problem.losses import as_stream, names_of_rounds
+from normalfan.pricing.motion import PricedMotion, norm_name
+from normalfan.pricing.summary import Summary, summarise
+from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.regret.decompose import Decomposition
-from normalfan.report.charts import fan_chart, paid_chart, time_charts
-from normalfan.report.crossing_fan import CrossingFan, slice_through
-from normalfan.report.findings import look_again
-from normalfan.report.paid import fold
-from normalfan.report.rendering import write_page
-from normalfan.report.sentences import captions
-from normalfan.report.series import MOST_POINTS
+from normalfan.report.attribution_map import fold, read_costliest
+from normalfan.report.charts import MOST_POINTS, attribution_chart, fan_chart, time_charts
+from normalfan.report.fan import CrossingFan, slice_through
+from normalfan.report.page_text import captions, norm_symbol, summary_paragraphs
+from normalfan.report.rendering import check_page_packages, write_page
 from normalfan.report.table import rows_of
-from normalfan.report.telling import summary_paragraphs
-
-NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "L∞"}
+from normalfan.text import amount, counted
 
 
 def write_report(
     path: str | Path,
     mdp: MDP,
-    losses: Any,
+    losses: Losses,
     motion: PricedMotion,
     *,
     title: str,
     unit: str = "",
     note: str = "",
-    norm: str = "l1",
+    norm: str | float = "l1",
+    summary: Summary | None = None,
     decomposition: Decomposition | None = None,
     ties: TieRule = DEFAULT_TIES,
 ) -> None:
-    """Write what `motion = price_stream(mdp, losses, ties)` found as a page to `path`.
+    """Write a priced stream as one HTML page that works offline.
 
-    `losses` are read once more, so an iterator that is used up will not do. `unit`: of the losses ("$").
-    `note`: a sentence under the title, for the source of the data or a date. `norm`: of the loss variation
-    beside the price. `decomposition`: of a learner's run on the same losses, to be drawn instead of the
-    cumulative values.
+    Parameters
+    ----------
+    path : str or Path
+        The file to write.
+    mdp : MDP
+        The problem.
+    losses : array [T, H, S, A] or LossStream
+        The losses that were priced; some of them are read a second time.
+    motion : PricedMotion
+        What `price_stream(mdp, losses, ties=ties)` returned.
+    title : str
+        The heading of the page.
+    unit : str, optional
+        Of the losses, such as "$".
+    note : str, optional
+        A sentence under the title, such as the source of the data or a date.
+    norm : str or float, optional
+        The norm of the loss variation beside the price: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
+    summary : Summary, optional
+        What `summarise` returned for this stream and norm, if it is at hand; made here if not.
+    decomposition : Decomposition, optional
+        Of a learner's run on the same losses: drawn instead of the cumulative values.
+    ties : TieRule, optional
+        The tie rule that the stream was priced with.
+
+    Raises
+    ------
+    InputError
+        If jinja2 or plotly is missing (`pip install 'normalfan[report]'`), `motion` has no details, `losses`
+        cannot be read again, or losses or summary are of another stream.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> losses = np.array([[0.0, 1.0], [2.0, 1.5]]).reshape(2, 1, 1, 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(f"{folder}/arms.html", arms, losses, nf.price_stream(arms, losses), title="Two arms")
     """
+    check_page_packages()
     variation = motion.variation(norm)  # refuses an unknown norm, and a motion without details
-    measure = NORM_NAMES.get(norm.lower(), norm)
-    names = names_of_rounds(as_stream(losses))
+    norm = norm_name(norm)
 
-    def called(t: int) -> str:
-        return names[t] if names else f"round {t}"
+    def name_of(t: int) -> str:
+        return motion.round_name(t) if motion.round_names else f"round {t}"
 
-    found = look_again(mdp, losses, motion, ties)
-    fan = slice_through(mdp, found.around, found.centre, called, ties)
-    paid = fold(found.attribution, motion.by_step.sum(axis=0), mdp.labels)
-    rows = rows_of(mdp, motion, variation, found.changes, names, unit)
+    costliest = read_costliest(mdp, losses, motion, ties)
+    if summary is None:
+        summary = summarise(mdp, losses, motion, norm=norm, ties=ties)
+    elif (summary.rounds, summary.norm) != (len(motion.prices), norm):
+        raise InputError(
+            f"summary is of {summary.rounds} rounds in the norm {summary.norm}, but the report is of "
+            f"{len(motion.prices)} rounds in the norm {norm}: make it from the same motion and norm."
+        )
+    fan = slice_through(mdp, costliest.around, costliest.centre, name_of, ties)
+    paid = fold(costliest.attribution, motion.by_step.sum(axis=0), mdp.labels)
     data = {
         "unit": unit,
-        "norm": measure,
-        "time": time_charts(motion, names, norm, decomposition),
-        "paid": paid_chart(paid),
-        "fan": _fan_data(fan, motion.prices, called),
+        "norm": norm_symbol(norm),
+        "time": time_charts(motion, variation, decomposition),
+        "attribution": attribution_chart(paid),
+        "fan": _fan_data(fan, motion.prices.tolist(), name_of),
     }
     write_page(
         path,
@@ -75,20 +114,21 @@ def write_report(
         data,
         title=title,
         note=note,
-        summary=summary_paragraphs(summarise(mdp, losses, motion, norm=norm, ties=ties), measure, unit),
-        captions=captions(motion, found, paid, fan, decomposition, called, unit),
-        rows=rows,
-        thinned=len(motion.prices) > MOST_POINTS,
+        summary=summary_paragraphs(summary, unit),
+        captions=captions(motion, variation, costliest, paid, fan, decomposition, name_of, unit),
+        rows=rows_of(motion, variation, costliest.changes, unit),
+        amount=lambda value: amount(value, unit),
         most_points=MOST_POINTS,
         n_rounds=len(motion.prices),
-        shape=mdp.shape,
-        norm=measure,
-        unit=unit,
+        size=", ".join(
+            counted(n, one) for n, one in zip(mdp.shape, ("step", "state", "action"), strict=True)
+        ),
+        norm=norm_symbol(norm),
     )
 
 
-def _fan_data(fan: CrossingFan | None, prices: FloatArray, called: Callable[[int], str]) -> Any:
+def _fan_data(fan: CrossingFan | None, prices: list[float], name_of: Callable[[int], str]) -> Any:
     if fan is None:
         return None
-    stops = [called(t) for t in fan.stops]
-    return fan_chart(fan.picture, fan.right, fan.up, stops, [float(prices[t]) for t in fan.stops])
+    stops, stop_prices = [name_of(t) for t in fan.stops], [prices[t] for t in fan.stops]
+    return fan_chart(fan.picture, fan.right, fan.up, stops, stop_prices)

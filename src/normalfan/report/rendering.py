@@ -1,56 +1,46 @@
-"""From a template, data and words to one file."""
+"""From a template, data and texts to one file."""
 
 from __future__ import annotations
 
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
-from normalfan.report.charts import as_script
+from normalfan.text import as_script
 
 
-def write_page(path: str | Path, template: str, data: dict[str, Any], **words: Any) -> None:
+def check_page_packages() -> None:
+    """Refuse to write a page where a package for it is missing; ask before any long work."""
+    for package in ("jinja2", "plotly"):
+        if find_spec(package) is None:
+            raise InputError(
+                f"{package} is not installed, but a report page needs it: pip install 'normalfan[report]'."
+            )
+
+
+def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: Any) -> None:
     """Render a template of the package with its data embedded; text is escaped throughout."""
+    check_page_packages()
+    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
 
-    scripts = {"plotly": Markup(_plotly_script()), "data": Markup(as_script(data))}  # noqa: S704
-    page = _environment().get_template(template).render(**words, **scripts, asset=_asset)
-    with written_atomically(path) as file:
-        file.write(page.encode())
+    def asset(name: str) -> Markup:
+        """A style sheet or script of the package, to be embedded as it is."""
+        source = resources.files("normalfan.report") / "assets" / name
+        return Markup(source.read_text(encoding="utf-8"))  # noqa: S704
 
-
-def _asset(name: str) -> Any:
-    """A style sheet or script of the package, to be embedded as it is."""
-    from markupsafe import Markup
-
-    source = resources.files("normalfan.report") / "assets" / name
-    return Markup(source.read_text(encoding="utf-8"))  # noqa: S704
-
-
-def _environment() -> Any:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise _missing("jinja2") from None
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("normalfan.report", "assets"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _plotly_script() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise _missing("plotly") from None
-    script: str = get_plotlyjs()
-    return script
-
-
-def _missing(package: str) -> InputError:
-    return InputError(f"{package} is not installed, but a report needs it: pip install 'normalfan[report]'.")
+    scripts = {"plotly": Markup(get_plotlyjs()), "data": Markup(as_script(data))}  # noqa: S704
+    page = environment.get_template(template).render(**texts, **scripts, asset=asset)
+    with written_atomically(path) as file:
+        file.write(page.encode())

@@ -1,110 +1,148 @@
-"""The most expensive rounds, as rows of text: what each cost, where, and both plans."""
+"""The costliest rounds as a table: what each cost, where, and what changed in the plan.
+
+Of the plans that were optimal in the round before, the *old plan* is the cheapest under the new loss: it
+pays exactly the price. Of the plans that are optimal now, the *new plan* departs from it least, in expected
+number of steps. That plan is one backup on the new face whose cost is 1 for each action that is not the old
+one.
+
+    >>> from normalfan.pricing.crossing import price
+    >>> arms = MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)
+    >>> yesterday, today = np.array([[[0.0, 0.0, 1.0]]]), np.array([[[2.0, 1.0, 0.0]]])
+    >>> change = plan_change(arms, price(optimal_face(arms, yesterday), today), today)
+    >>> change.steps[0].old.action, change.steps[0].new.action, change.steps[0].paid
+    (1, 2, 1.0)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from normalfan.geometry.bellman import occupancy
+from normalfan.geometry.face import optimal_face
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.attribution import CostliestCell, costliest_cell, shortest_named
+from normalfan.pricing.crossing import Crossing
 from normalfan.pricing.motion import PricedMotion
+from normalfan.pricing.summary import ranks_from_largest
 from normalfan.problem.arrays import FloatArray
-from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
-from normalfan.report.plans import Move, PlanChange, PlanStep
 from normalfan.text import amount, number, percent
 
 MOST_STEPS = 48
-"""Longer plans are listed at the steps that differ or pay, this many at most."""
+"""Longer plans are listed only at steps that differ or pay, this many at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A number as it is read and as it is sorted."""
+class Move:
+    """The most probable state of a plan at a step, and its action there (see `shortest_named`)."""
 
+    state: int
+    action: int
+    probability: float  # of being in that state
     text: str
-    key: float
 
 
 @dataclass(frozen=True, slots=True)
-class PlanLine:
-    """One step of both plans, in words."""
+class PlanStep:
+    """One step of the old and of the new plan."""
 
     step: str
-    old: str
-    new: str
-    paid: str
-    differs: bool
+    old: Move
+    new: Move
+    paid: float  # the part of the price that the old plan pays at this step
+
+    @property
+    def differs(self) -> bool:
+        return self.old.action != self.new.action
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanChange:
+    """A crossing as two plans side by side."""
+
+    steps: tuple[PlanStep, ...]  # [H]
+    cell: CostliestCell | None
+
+
+def plan_change(
+    mdp: MDP, crossing: Crossing, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES
+) -> PlanChange:
+    """The plan that pays the price of `crossing`, and the one that is optimal under its `loss` [H, S, A]."""
+    departs = np.where(crossing.policy == 1.0, 0.0, 1.0)
+    _, kept = optimal_face(mdp, loss, ties=ties).minimise(departs)
+    plans = zip(_likely_moves(mdp, crossing.policy, loss), _likely_moves(mdp, kept, loss), strict=True)
+    paid = crossing.by_step.tolist()
+    return PlanChange(
+        steps=tuple(PlanStep(mdp.labels.step(h), *moves, paid[h]) for h, moves in enumerate(plans)),
+        cell=costliest_cell(mdp, crossing, loss, ties=ties),
+    )
+
+
+def _likely_moves(mdp: MDP, policy: FloatArray, loss: FloatArray) -> list[Move]:
+    visits = occupancy(mdp, policy)
+    moves = []
+    for h, s in enumerate(visits.sum(axis=2).argmax(axis=1).tolist()):
+        action = shortest_named(mdp, loss, h, s, int(visits[h, s].argmax()))
+        probability = float(visits[h, s].sum())
+        sure = "" if probability > 0.995 else f" ({percent(probability)})"
+        text = f"{mdp.labels.action(action)} at {mdp.labels.state(s)}{sure}"
+        moves.append(Move(s, action, probability, text))
+    return moves
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One round."""
+    """One round: numbers as they are read and as they are sorted."""
 
     round: int
     name: str
-    price: Cell
-    share: Cell  # of the total price
-    relative: Cell  # price against the round's |value|
-    variation: Cell
-    rank: Cell  # of the round, when rounds are ordered by variation
+    numbers: tuple[tuple[str, float], ...]  # price, its share of total and value, variation, its rank
     where: str
-    plan: tuple[PlanLine, ...]
+    plan: tuple[PlanStep, ...]
     steps_left_out: int
 
 
 def rows_of(
-    mdp: MDP,
     motion: PricedMotion,
     variation: FloatArray,
     changes: Mapping[int, PlanChange],
-    names: Sequence[str] | None,
     unit: str,
 ) -> list[Row]:
-    ranks = np.empty(len(variation), dtype=np.int64)
-    ranks[np.argsort(-variation, kind="stable")] = np.arange(1, len(variation) + 1)
-    total = motion.total
+    ranks = ranks_from_largest(variation)
     rows = []
     for t, change in changes.items():
         price, size = float(motion.prices[t]), abs(float(motion.values[t]))
-        h, s, a = change.dearest
-        labels = mdp.labels
-        lines = _worth_listing(change.steps)
+        plan = _worth_listing(change.steps)
+        numbers = (
+            (amount(price, unit), price),
+            (percent(price / motion.total), price),
+            (percent(price / size) if size else "–", price / size if size else np.inf),
+            (number(float(variation[t])), float(variation[t])),
+            (f"{ranks[t]:,}", int(ranks[t])),
+        )
         rows.append(
             Row(
                 round=t,
-                name=names[t] if names else str(t),
-                price=Cell(amount(price, unit), price),
-                share=Cell(percent(price / total), price),
-                relative=Cell(percent(price / size) if size else "–", price / size if size else np.inf),
-                variation=Cell(number(float(variation[t])), float(variation[t])),
-                rank=Cell(f"{ranks[t]:,}", int(ranks[t])),
-                where=f"{labels.step(h)}, {labels.state(s)}: {labels.action(a)}",
-                plan=tuple(_line(labels, step, unit) for step in lines),
-                steps_left_out=len(change.steps) - len(lines),
+                name=motion.round_name(t),
+                numbers=numbers,
+                where=_where(change.cell),
+                plan=plan,
+                steps_left_out=len(change.steps) - len(plan),
             )
         )
     return rows
 
 
-def _worth_listing(steps: Sequence[PlanStep]) -> list[PlanStep]:
+def _where(cell: CostliestCell | None) -> str:
+    return "a near-tie" if cell is None else f"{cell.step}, {cell.state}: {cell.action}"
+
+
+def _worth_listing(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
     if len(steps) <= MOST_STEPS:
-        return list(steps)
-    telling = [step for step in steps if step.differs or step.paid > 0]
-    dearest = sorted(telling, key=lambda step: (-step.paid, step.step))[:MOST_STEPS]
-    return sorted(dearest, key=lambda step: step.step)
-
-
-def _line(labels: Labels, step: PlanStep, unit: str) -> PlanLine:
-    return PlanLine(
-        step=labels.step(step.step),
-        old=_move(labels, step.old),
-        new=_move(labels, step.new),
-        paid=amount(step.paid, unit) if step.paid else "",
-        differs=step.differs,
-    )
-
-
-def _move(labels: Labels, move: Move) -> str:
-    sure = "" if move.probability > 0.995 else f" ({percent(move.probability)})"
-    return f"{labels.action(move.action)} at {labels.state(move.state)}{sure}"
+        return steps
+    relevant = [h for h, step in enumerate(steps) if step.differs or step.paid > 0]
+    costliest = sorted(relevant, key=lambda h: -steps[h].paid)[:MOST_STEPS]
+    return tuple(steps[h] for h in sorted(costliest))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.face import optimal_face
+from normalfan.pricing.attribution import costliest_cell
 from normalfan.pricing.crossing import price
 from normalfan.pricing.monitor import PricedRound
 from normalfan.problem.arrays import FloatArray, check_finite
@@ -119,7 +120,7 @@ def round_record(
 ) -> bytes:
     """The line for a round that was priced against the round `since`; `old` and `new` are their losses."""
     record: dict[str, Any] = {"round": step.round, "since": since, **asdict(step)}
-    record["dearest"] = None if old is None or step.price == 0 else dearest(mdp, old, new)
+    record["costliest"] = None if old is None or step.price == 0 else costliest(mdp, old, new)
     record["total"] = total
     if alarms:
         record["alarms"] = list(alarms)
@@ -134,19 +135,12 @@ def as_line(record: dict[str, Any]) -> bytes:
     return as_json(record).encode() + b"\n"
 
 
-def dearest(mdp: MDP, old: FloatArray, new: FloatArray) -> dict[str, Any] | None:
+def costliest(mdp: MDP, old: FloatArray, new: FloatArray) -> dict[str, Any] | None:
     """The step, state and action at which most of a price is paid, by name, with the part paid there."""
-    attribution = price(optimal_face(mdp, old), new).attribution
-    h, s, a = (int(i) for i in np.unravel_index(int(attribution.argmax()), mdp.shape))
-    if attribution[h, s, a] == 0:
+    cell = costliest_cell(mdp, price(optimal_face(mdp, old), new), new)
+    if cell is None:
         return None
-    labels = mdp.labels
-    return {
-        "step": labels.step(h),
-        "state": labels.state(s),
-        "action": labels.action(a),
-        "price": float(attribution[h, s, a]),
-    }
+    return {"step": cell.step, "state": cell.state, "action": cell.action, "price": cell.paid}
 
 
 def _checked_features(mdp: MDP, features: npt.ArrayLike) -> Any:

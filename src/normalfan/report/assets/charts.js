@@ -1,5 +1,5 @@
 "use strict";
-// What all pages share: the data, the theme, and a register of charts that are drawn again when it changes.
+// Shared by all pages: the data, the theme, and the list of charts, which are drawn again when the theme changes.
 const page = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
@@ -7,7 +7,7 @@ const page = (() => {
   const paper = {};
   const colour = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
   const narrow = () => root.clientWidth < 640;
-  // Plotly reads a little markup in texts; labels are the user's and must stay what they are.
+  // Plotly interprets some markup in texts; the user's labels must stay plain text.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   function amount(value) {
@@ -71,7 +71,7 @@ const page = (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => show(dark.matches ? "dark" : "light"));
   button.addEventListener("click", () => show(root.dataset.theme === "dark" ? "light" : "dark"));
-  // Paper is light and narrow; plotly does not notice by itself.
+  // Paper is light and narrow; plotly does not adapt to it by itself.
   let before = null;
   addEventListener("beforeprint", () => { before = root.dataset.theme; paper.width = 680; show("light"); });
   addEventListener("afterprint", () => {

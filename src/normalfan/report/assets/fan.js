@@ -11,7 +11,7 @@ page.register("chart-fan", () => {
   const xs = fan.path.map((stop) => stop[0]), ys = fan.path.map((stop) => stop[1]);
   const stops = fan.stops.map((name, i) => plain(name) +
     `<br>price ${amount(fan.stopPrices[i])}` +
-    (fan.inPlane[i] ? "" : "<br>off the plane: drawn where it comes nearest"));
+    (fan.inPlane[i] ? "" : "<br>outside the plane: drawn at its nearest point"));
   const scale = fan.palette.flatMap((fill, c) => [[c / n, fill], [(c + 1) / n, fill]]);
   const traces = [
     { type: "heatmap", x: fan.xs, y: fan.ys, z: fan.labels.map((row) => row.map((face) => fan.colours[face])), zmin: -0.5, zmax: n - 0.5,

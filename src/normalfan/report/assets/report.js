@@ -43,7 +43,7 @@
       type: "scatter", mode: "markers", x: x(unsure), y: unsure.y, xaxis: "x", yaxis: "y",
       marker: { symbol: "diamond-open", size: 8, color: colour("third") },
       error_y: { type: "data", symmetric: false, array: unsure.high.map((high, i) => high - unsure.y[i]), arrayminus: unsure.low.map((low, i) => unsure.y[i] - low), color: colour("third") },
-      text: texts(unsure, (y, i) => `price ${amount(y)}: a near-tie, ${amount(unsure.low[i])} to ${amount(unsure.high[i])}`), hovertemplate: "%{text}<extra></extra>",
+      text: texts(unsure, (y, i) => `price ${amount(y)}; near-tie: from ${amount(unsure.low[i])} to ${amount(unsure.high[i])}`), hovertemplate: "%{text}<extra></extra>",
     });
     return { traces, more: stacked([inUnit("Price"), "Variation of the loss, " + data.norm], { type }, { type }) };
   }));
@@ -61,8 +61,8 @@
     }
     const traces = [
       price({ fill: "tozeroy", fillcolor: colour("accent") + "22" }),
-      line(sums.behind, "2", colour("accent"), (y) => "with the plan before, so far " + amount(y), { line: { color: colour("accent"), width: 1.4, dash: "dash" } }),
-      line(sums.anew, "2", colour("ink"), (y) => "planned anew, so far " + amount(y)),
+      line(sums.kept, "2", colour("accent"), (y) => "with the old plan, so far " + amount(y), { line: { color: colour("accent"), width: 1.4, dash: "dash" } }),
+      line(sums.best, "2", colour("ink"), (y) => "with a new plan, so far " + amount(y)),
     ];
     return { traces, more: stacked([inUnit("Price so far"), inUnit("Loss so far")], {}, {}) };
   }));
@@ -75,18 +75,18 @@
     });
     const write = (y) => y === null ? "none" : Number(y.toPrecision(3)).toString();
     const traces = [
-      dots(gap, "", (y, i) => `gap ${write(y)}${gap.thin[i] ? ", thin" : ""}`, {
+      dots(gap, "", (y, i) => `gap ${write(y)}${gap.thin[i] ? ", among the smallest" : ""}`, {
         size: gap.thin.map((thin) => thin ? 8 : 4), symbol: gap.thin.map((thin) => thin ? "diamond" : "circle"),
-        color: gap.thin.map((thin) => colour(thin ? "third" : "second")) }),
+        color: gap.thin.map((thin) => colour(thin ? "third" : "second")), line: { width: 0 } }),
       dots(margin, "2", (y, i) => `margin ${margin.exact[i] ? "" : "at least "}${write(y)}`, {
         size: 5, symbol: margin.exact.map((exact) => exact ? "circle" : "triangle-up-open"), color: colour("second") }),
     ];
     const logged = { type: "log", exponentformat: "power", nticks: 6 };
-    return { traces, more: stacked(["Smallest gap; diamonds: thin", "Margin; hollow: at least"], logged, logged) };
+    return { traces, more: stacked(["Gap (diamond: among the smallest)", "Margin (hollow: lower bound)"], logged, logged) };
   }));
 
-  register("chart-paid", () => {
-    const paid = data.paid;
+  register("chart-attribution", () => {
+    const paid = data.attribution;
     const few = narrow();
     const at = paid.steps.map((_, i) => i);
     const text = paid.z.map((row, s) => row.map((z, h) => `${plain(paid.steps[h])}, ${plain(paid.states[s])}<br>paid ${amount(z)}`));
@@ -98,11 +98,11 @@
     ];
     const range = [-0.5, paid.steps.length - 0.5];
     return { traces, more: {
-      xaxis: axis({ anchor: "y", showticklabels: false, range, showgrid: false }),
+      xaxis: axis({ anchor: "y", showticklabels: false, range, showgrid: false, zeroline: false }),
       xaxis2: axis(Object.assign({ anchor: "y2", range, showgrid: false, zeroline: false }, ticks(paid.steps, few ? 6 : 12))),
       yaxis: axis({ domain: [0.8, 0.97], nticks: 3 }),
       yaxis2: axis(Object.assign({ domain: [0, 0.71], showgrid: false, zeroline: false }, ticks(paid.states, few ? 8 : 12))),
-      annotations: [heading(inUnit("Paid at each step"), 0.97), heading("and in which state", 0.71)],
+      annotations: [heading(inUnit("Paid at each step"), 0.97), heading("Paid at each step in each state", 0.71)],
     } };
   });
 

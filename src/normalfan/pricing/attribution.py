@@ -1,0 +1,101 @@
+"""Where a price is paid: the cell of the plan that carries most of it.
+
+The price of a crossing is a sum over steps and states (see `normalfan.pricing.crossing`),
+
+    Γ = Σ_{h,s} p_h(s),      p_h(s) = Σ_a u_h(s,a) A_h(s,a),
+
+and its *costliest cell* is the (h, s) with the largest p_h(s), the first of them in order of step and state.
+
+Actions with the same loss and the same distribution of the next state are one move. It is called by the
+shortest of their names, the first of them in order: an empty battery that is told to discharge rests.
+
+    >>> from normalfan import optimal_face, price
+    >>> from normalfan.problem.labels import Labels
+    >>> arms = MDP(np.array([[0, 0, 0]]), 0, horizon=1, labels=Labels(actions=("left", "right", "up")))
+    >>> yesterday, today = np.array([[[0.0, 5.0, 5.0]]]), np.array([[[3.0, 1.0, 1.0]]])
+    >>> cell = costliest_cell(arms, price(optimal_face(arms, yesterday), today), today)
+    >>> cell.action, cell.best_action, cell.paid
+    ('left', 'up', 2.0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from normalfan.geometry.bellman import optimal_backup
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.crossing import Crossing
+from normalfan.problem.arrays import FloatArray, first_index
+from normalfan.problem.mdp import MDP
+
+
+@dataclass(frozen=True, slots=True)
+class CostliestCell:
+    """The step and state at which the old plan pays most.
+
+    Attributes
+    ----------
+    step, state : str
+        The cell, by name.
+    action : str
+        What the old plan does there.
+    best_action : str
+        What is optimal there under the new loss.
+    paid : float
+        The part of the price paid there.
+    step_index, state_index, action_index, best_action_index : int
+        The same by index.
+    """
+
+    step: str
+    state: str
+    action: str
+    best_action: str
+    paid: float
+    step_index: int
+    state_index: int
+    action_index: int
+    best_action_index: int
+
+
+def costliest_cell(
+    mdp: MDP, crossing: Crossing, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES
+) -> CostliestCell | None:
+    """The costliest cell of `crossing = price(face, loss, ties=ties)`; None if nothing is paid."""
+    paid = crossing.attribution.sum(axis=2)
+    h, s = first_index(paid == paid.max())
+    if paid[h, s] == 0:
+        return None
+    optimal = optimal_backup(mdp, loss).tied(mdp, ties)[h, s]
+    old, best = (
+        shortest_named(mdp, loss, h, s, int(actions.argmax())) for actions in (crossing.policy[h, s], optimal)
+    )
+    return CostliestCell(
+        step=mdp.labels.step(h),
+        state=mdp.labels.state(s),
+        action=mdp.labels.action(old),
+        best_action=mdp.labels.action(best),
+        paid=float(paid[h, s]),
+        step_index=h,
+        state_index=s,
+        action_index=old,
+        best_action_index=best,
+    )
+
+
+def shortest_named(mdp: MDP, loss: FloatArray, h: int, s: int, action: int) -> int:
+    """Of the actions that cost and do at (h, s) what `action` does, the one with the shortest name."""
+    cost_alike = np.flatnonzero(loss[h, s] == loss[h, s, action]).tolist()
+    if len(cost_alike) == 1:
+        return action
+
+    def leads_to(a: int) -> FloatArray:
+        mass = np.zeros(mdp.shape[1:])
+        mass[s, a] = 1.0
+        return mdp.transitions.push(h, mass)
+
+    there = leads_to(action)
+    same: list[int] = [a for a in cost_alike if np.array_equal(leads_to(a), there)]
+    return min(same, key=lambda a: len(mdp.labels.action(a)))
