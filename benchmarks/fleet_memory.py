@@ -21,9 +21,8 @@ from memory import peak_megabytes
 
 import normalfan as nf
 from normalfan.io import save_mdp
-from normalfan.jobs import Processes
-from normalfan.jobs.fleet import members_of_table, price_fleet
-from normalfan.jobs.fleet.totals import gather_members, total_up
+from normalfan.jobs import Processes, members_of_table, price_fleet
+from normalfan.jobs.fleet import gather_members, total_up
 
 HERE = Path(__file__).parent
 ROW_GROUP = 10_000  # rows: polars reads at least a row group of the table at a time
@@ -52,7 +51,7 @@ def price(table: str) -> dict[str, float]:
 
 
 def total(cells: str, copies: str) -> dict[str, float]:
-    """Only what follows the sweep, on several copies of its results: fleets too large to price here."""
+    """Only what follows the run, on several copies of its results: fleets too large to price here."""
     files = sorted(Path(cells).rglob("*.parquet")) * int(copies)
     members = Path(cells).parent / "copies.parquet"
     gather_members(files, members)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
-from normalfan.jobs import Cell, Cluster, Processes, Serial, Store, run_sweep
+from normalfan.jobs import Cell, Cluster, Processes, Serial, Store, run_cells
 from normalfan_paper.experiment import Experiment, Row, Scale
 from normalfan_paper.ledger import Ledger, Section
 from normalfan_paper.page import to_html, to_markdown
@@ -79,7 +79,7 @@ def _run(
 ) -> Section:
     cells = [Cell(experiment.task, settings) for settings in experiment.cells(scale)]
     begun = time.perf_counter()
-    outcome = run_sweep(cells, store, engine, progress=progress, label=label)
+    outcome = run_cells(cells, store, engine, progress=progress, label=label)
     rows: tuple[Row, ...] = ()
     figures: tuple[str, ...] = ()
     if not outcome.failed:

@@ -11,9 +11,18 @@ import typer
 from normalfan.cli.output import AsJson, print_json
 from normalfan.cli.sources import Default, Features, Horizon, Rewards, Start
 from normalfan.errors import InputError
-from normalfan.jobs import Cluster, Failure, Processes, Serial
-from normalfan.jobs.engines import Engine
-from normalfan.jobs.fleet import FleetResult, Members, members_of_dataset, members_of_table, price_fleet
+from normalfan.jobs import (
+    Cluster,
+    Engine,
+    Failure,
+    FleetResult,
+    Members,
+    Processes,
+    Serial,
+    members_of_dataset,
+    members_of_table,
+    price_fleet,
+)
 
 SOME_FAILED = 1
 SHOWN = 5
@@ -63,8 +72,8 @@ def fleet(
 ) -> None:
     """Price every member's stream, and add up what the fleet's days cost.
 
-    Results appear in DIR while the run goes on; a run that was interrupted continues where it ended when the
-    same command is given again.
+    Results appear in DIR while the run goes on. To continue a run that was interrupted, give the same command
+    again.
 
     Example:  normalfan fleet fleet.parquet --workers 8 --out priced
     """
@@ -76,11 +85,11 @@ def fleet(
         "rewards": rewards or None,
     }
     members, name = _members(table, model, losses, {k: v for k, v in options.items() if v is not None})
-    result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers))
+    result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
     else:
-        _tell(result)
+        _print(result)
     if result.outcome.failed or result.totals.problems:
         raise typer.Exit(SOME_FAILED)
 
@@ -88,7 +97,7 @@ def fleet(
 def _members(
     table: str | None, model: str | None, losses: str | None, options: dict[str, Any]
 ) -> tuple[Members, str]:
-    """The members, and what their results are called if nobody says."""
+    """The members, and the name that their results get by default."""
     if table is not None and model is None and losses is None:
         if options:
             raise InputError(
@@ -105,14 +114,13 @@ def _members(
 
 
 def _engine(cluster: str | None, workers: int | None) -> Engine:
-    if cluster is not None:
-        if workers is not None:
-            raise InputError(
-                "--cluster and --workers were both given, but a cluster brings its own workers: leave one "
-                "out."
-            )
-        return Cluster(cluster)
-    return Serial() if workers == 1 else Processes(workers)
+    if cluster is None:
+        return Serial() if workers == 1 else Processes(workers)
+    if workers is not None:
+        raise InputError(
+            "--cluster and --workers were both given, but a cluster has its own workers: leave one out."
+        )
+    return Cluster(cluster)
 
 
 def _document(result: FleetResult) -> dict[str, Any]:
@@ -130,7 +138,7 @@ def _span(failure: Failure) -> list[str]:
     return [members[0]["member"], members[-1]["member"]]
 
 
-def _tell(result: FleetResult) -> None:
+def _print(result: FleetResult) -> None:
     totals = result.totals
     typer.echo(
         f"{totals.members:,} members, {totals.rounds:,} rounds: {totals.free:,} free, "
@@ -139,12 +147,12 @@ def _tell(result: FleetResult) -> None:
     )
     if totals.worst_round is not None and totals.worst_round.worst_price > 0:
         worst = totals.worst_round
-        typer.echo(f"Dearest round: {worst.worst_round} of {worst.member}, {worst.worst_price:,.2f}.")
-        typer.echo("Dearest members:")
-        for dear in totals.dearest:
+        typer.echo(f"Costliest round: {worst.worst_round} of {worst.member}, {worst.worst_price:,.2f}.")
+        typer.echo("Costliest members:")
+        for one in totals.costliest:
             typer.echo(
-                f"  {dear.member}: {dear.total:,.2f} in all, {dear.worst_price:,.2f} of it in round "
-                f"{dear.worst_round}"
+                f"  {one.member}: {one.total:,.2f} in all, {one.worst_price:,.2f} of it in round "
+                f"{one.worst_round}"
             )
     for member, problem in totals.problem_list:
         typer.echo(f"normalfan: {member}: {problem}", err=True)
