@@ -14,11 +14,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+
+from normalfan._version import __version__
 
 LIBRARY = "normalfan"
 
@@ -43,8 +44,7 @@ def library_version() -> str:
     """The version of the library with a digest of all its sources: what all machines must share."""
     folder = Path(__file__).parent
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
-    # The package is loaded, since this module is; importing it here would turn the layers upside down.
-    return f"{sys.modules[LIBRARY].__version__}+{digest_of_files(files)[:16]}"
+    return f"{__version__}+{digest_of_files(files)[:16]}"
 
 
 def files_of_code(module: str) -> dict[str, Path]:

@@ -50,7 +50,6 @@ def reproduce(
     _require_matplotlib()
     target = Path(folder)
     store = Store(target / "cells")
-    store.prepare()
     sections = []
     for number, experiment in enumerate(experiments, start=1):
         label = f"{experiment.id} ({number} of {len(experiments)})"
@@ -98,7 +97,7 @@ def _run(
         reused=outcome.reused,
         cpu_seconds=sum(store.seconds(cell) for cell in cells if cell in store),
         wall_seconds=time.perf_counter() - begun,
-        failures=tuple(f"{failure.cell}: {failure.message}" for failure in outcome.failures),
+        failures=tuple(f"{cell}: {message}" for cell, message in outcome.failures),
     )
 
 

@@ -28,6 +28,7 @@ def test_a_key_is_the_content() -> None:
     assert len({cell, *others}) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_editing_a_kernel_makes_results_stale_and_editing_the_commands_does_not(tmp_path: Path) -> None:
     library = copy_library(tmp_path)

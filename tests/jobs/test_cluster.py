@@ -25,7 +25,7 @@ from jobs_support import (
 from sentences import check_refusal
 
 from normalfan.errors import InputError, WorkStopped
-from normalfan.jobs import Cell, Cluster, Serial, Store, cluster, fleet, members_of_table, run_cells
+from normalfan.jobs import Cell, Cluster, Members, Serial, Store, cluster, fleet, run_cells
 from normalfan.jobs.batch import Report
 from normalfan.jobs.fleet import FleetCells
 from normalfan.sources import library_version
@@ -198,7 +198,7 @@ def test_a_worker_with_other_readers_is_refused_before_anything_runs(parts: Part
         [*draws(40), Cell("job_tasks:refuse_odd", {"seed": 1})], store, Cluster(parts.address)
     )
     assert (outcome.finished, outcome.failed) == (40, 1)
-    assert outcome.failures[0].message == "ArithmeticError: odd seed"
+    assert outcome.failures[0][1] == "ArithmeticError: odd seed"
     check_complete(draws(40), store)
 
 
@@ -210,7 +210,7 @@ def test_a_worker_with_other_readers_that_joins_later_computes_nothing(
     with (copy_library(tmp_path / "other") / "io" / "__init__.py").open("a") as file:
         file.write(OTHER_READER)
     monkeypatch.setattr(fleet, "MOST_MEMBERS", 1)
-    members = members_of_table(write_fleet(tmp_path, 4))
+    members = Members.of_table(write_fleet(tmp_path, 4))
     store = Store(tmp_path / "store")
     parts.scheduler()
     worker = parts.worker()

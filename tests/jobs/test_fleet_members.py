@@ -10,7 +10,7 @@ import pytest
 from jobs_support import write_fleet
 from sentences import check_refusal
 
-from normalfan.jobs import fleet_members, members_of_dataset, members_of_table
+from normalfan.jobs import Members, fleet_members
 
 
 def test_members_are_read_with_their_options_and_absolute_paths(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_members_are_read_with_their_options_and_absolute_paths(tmp_path: Path) 
         horizon=polars.Series([None, 3]), model=polars.Series(["gym:FrozenLake-v1", "model.npz"])
     )
     rows.write_parquet(table)
-    members = members_of_table(table)
+    members = Members.of_table(table)
     assert len(members) == 2
     assert list(members) == [
         {"member": "m0", "model": "gym:FrozenLake-v1", "losses": str(tmp_path / "m0.npy")},
@@ -40,7 +40,7 @@ def test_the_members_of_a_dataset_share_model_and_options(
     for name in ("b", "a%20b"):
         (tmp_path / "streams" / f"member={name}").mkdir(parents=True)
     shared = {"model": str(tmp_path / "m.npz"), "default": 0.5, "rewards": True}
-    assert list(members_of_dataset("m.npz", "streams", default=0.5, rewards=True)) == [
+    assert list(Members.of_dataset("m.npz", "streams", default=0.5, rewards=True)) == [
         {"member": "a b", "losses": str(tmp_path / "streams" / "member=a%20b"), **shared},
         {"member": "b", "losses": str(tmp_path / "streams" / "member=b"), **shared},
     ]
@@ -50,10 +50,10 @@ def test_names_of_many_members_are_compared_in_parts(tmp_path: Path, monkeypatch
     rows, table = polars.read_parquet(write_fleet(tmp_path, 7)), tmp_path / "many.parquet"
     monkeypatch.setattr(fleet_members, "NAMES_AT_ONCE", 2)
     rows.write_parquet(table)
-    assert len(members_of_table(table)) == len(rows)
+    assert len(Members.of_table(table)) == len(rows)
     for again in range(len(rows)):  # whichever part it falls in
         polars.concat([rows, rows[again : again + 1]]).write_parquet(table)
-        check_refusal(lambda: members_of_table(table), f"row 8 repeats the member of row {again + 1}")
+        check_refusal(lambda: Members.of_table(table), f"row 8 repeats the member of row {again + 1}")
 
 
 def test_bad_fleets_are_refused(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_bad_fleets_are_refused(tmp_path: Path) -> None:
 
     def table(frame: polars.DataFrame) -> Any:
         frame.write_parquet(tmp_path / "bad.parquet")
-        return lambda: members_of_table(tmp_path / "bad.parquet")
+        return lambda: Members.of_table(tmp_path / "bad.parquet")
 
     rows = polars.read_parquet(fleet)
     check_refusal(table(rows.drop("model")), "add or rename model")
@@ -72,6 +72,6 @@ def test_bad_fleets_are_refused(tmp_path: Path) -> None:
     check_refusal(table(polars.concat([rows, rows[3:4]])), "row 8 repeats the member of row 4")
     holes = polars.when(polars.col("member") != "m4").then("losses")
     check_refusal(table(rows.with_columns(losses=holes)), "row 5 has no losses")
-    check_refusal(lambda: members_of_table(tmp_path / "none.parquet"), "none.parquet")
-    check_refusal(lambda: members_of_dataset("m.npz", tmp_path), "member=NAME")
-    check_refusal(lambda: members_of_dataset("m.npz", fleet), "is not a directory")
+    check_refusal(lambda: Members.of_table(tmp_path / "none.parquet"), "none.parquet")
+    check_refusal(lambda: Members.of_dataset("m.npz", tmp_path), "member=NAME")
+    check_refusal(lambda: Members.of_dataset("m.npz", fleet), "is not a directory")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from jobs_support import check_complete, draws
 
-from normalfan.jobs import Cell, Engine, Processes, Serial, Store, run_cells
+from normalfan.jobs import Cell, Processes, Serial, Store, run_cells
 from normalfan.jobs.batch import Batch, Report
+from normalfan.jobs.engines import Engine
 
 ENGINES = (Serial(), pytest.param(Processes(2), marks=pytest.mark.processes))
 
@@ -22,7 +23,7 @@ def test_a_run_computes_every_cell_once(engine: Engine, tmp_path: Path) -> None:
     outcome = run_cells(iter(cells), store, engine)
     assert (outcome.finished, outcome.reused, outcome.failed) == (30, 0, 0)
     check_complete(cells, store)
-    store.path(cells[7]).unlink()
+    store._path(cells[7]).unlink()
     outcome = run_cells(cells, store, engine)
     assert (outcome.finished, outcome.reused, outcome.failed) == (1, 29, 0)
     check_complete(cells, store)
@@ -34,7 +35,7 @@ def test_a_failing_cell_is_listed_and_ends_nothing(engine: Engine, tmp_path: Pat
     cells.append(Cell("job_tasks:return_a_number", {"seed": 9}))
     outcome = run_cells(cells, Store(tmp_path), engine)
     assert (outcome.finished, outcome.failed) == (5, 5)
-    messages = {failure.cell.settings["seed"]: failure.message for failure in outcome.failures}
+    messages = {cell.settings["seed"]: message for cell, message in outcome.failures}
     assert messages.pop(9).startswith("job_tasks:return_a_number returned int, but")
     assert messages == dict.fromkeys((1, 3, 5, 7), "ArithmeticError: odd seed")
     assert repr(outcome) == "Outcome(finished=5, reused=0, failed=5)"
@@ -51,7 +52,7 @@ class Pretended:
         self.sizes: list[int] = []
 
     @contextmanager
-    def open(self, store: Store) -> Iterator[Pretended]:
+    def _open(self, store: Store) -> Iterator[Pretended]:
         yield self
 
     def submit(self, batch: Batch) -> None:

@@ -44,7 +44,7 @@ def test_a_full_disk_is_a_sentence_and_what_is_finished_stays(
 def test_drafts_of_killed_runs_are_removed(tmp_path: Path) -> None:
     (cell,), store = draws(1), Store(tmp_path)
     run_cells([cell], store, Serial())
-    fresh, old = (store.path(cell).with_name(f".{'0' * 64}.parquet.{name}") for name in ("fresh", "old"))
+    fresh, old = (store._path(cell).with_name(f".{'0' * 64}.parquet.{name}") for name in ("fresh", "old"))
     fresh.touch()
     old.touch()
     os.utime(old, (0, 0))

@@ -11,18 +11,8 @@ import typer
 from normalfan.cli.output import AsJson, print_json
 from normalfan.cli.sources import Default, Features, Horizon, Rewards, Start
 from normalfan.errors import InputError
-from normalfan.jobs import (
-    Cluster,
-    Engine,
-    Failure,
-    FleetResult,
-    Members,
-    Processes,
-    Serial,
-    members_of_dataset,
-    members_of_table,
-    price_fleet,
-)
+from normalfan.jobs import Cell, Cluster, FleetResult, Members, Processes, Serial, price_fleet
+from normalfan.jobs.engines import Engine
 
 SOME_FAILED = 1
 SHOWN = 5
@@ -104,9 +94,9 @@ def _members(
                 f"--{next(iter(options))} was given with a table of members, but each row says that for "
                 f"itself: make it a column of {table}."
             )
-        return members_of_table(table), Path(table).stem
+        return Members.of_table(table), Path(table).stem
     if table is None and model is not None and losses is not None:
-        return members_of_dataset(model, losses, **options), Path(losses).name
+        return Members.of_dataset(model, losses, **options), Path(losses).name
     raise InputError(
         "a fleet is named in part or twice, but must be either a table, or a model with its losses: give "
         "FLEET, or --model MODEL --losses DIR."
@@ -127,14 +117,14 @@ def _document(result: FleetResult) -> dict[str, Any]:
     outcome = result.outcome
     return asdict(result.totals) | {
         "cells": {"finished": outcome.finished, "reused": outcome.reused, "failed": outcome.failed},
-        "failures": [{"members": _span(failure), "message": failure.message} for failure in outcome.failures],
+        "failures": [{"members": _span(cell), "message": message} for cell, message in outcome.failures],
         "results": {"cells": str(result.cells), "members": str(result.members)},
     }
 
 
-def _span(failure: Failure) -> list[str]:
+def _span(cell: Cell) -> list[str]:
     """The first and last member of a cell."""
-    members = failure.cell.settings["members"]
+    members = cell.settings["members"]
     return [members[0]["member"], members[-1]["member"]]
 
 
@@ -158,9 +148,9 @@ def _print(result: FleetResult) -> None:
         typer.echo(f"normalfan: {member}: {problem}", err=True)
     if totals.problems > len(totals.problem_list):
         typer.echo(f"normalfan: {totals.problems:,} members could not be priced.", err=True)
-    for failure in result.outcome.failures[:SHOWN]:
-        first, last = _span(failure)
-        typer.echo(f"normalfan: members {first} to {last}: {failure.message}", err=True)
+    for cell, message in result.outcome.failures[:SHOWN]:
+        first, last = _span(cell)
+        typer.echo(f"normalfan: members {first} to {last}: {message}", err=True)
     if result.outcome.failed > SHOWN:
         typer.echo(f"normalfan: {result.outcome.failed:,} cells failed.", err=True)
     typer.echo(f"By member: {result.members}; with every round: {result.cells}")

@@ -12,27 +12,21 @@ file is there is not computed a second time, by whichever engine.
 
 from normalfan.jobs.cell import Cell
 from normalfan.jobs.cluster import Cluster
-from normalfan.jobs.engines import Engine, Processes, Serial
-from normalfan.jobs.fleet import FleetResult, FleetTotals, MemberTotal, price_fleet
-from normalfan.jobs.fleet_members import Members, members_of_dataset, members_of_table
-from normalfan.jobs.run import Failure, Outcome, run_cells
+from normalfan.jobs.engines import Processes, Serial
+from normalfan.jobs.fleet import FleetResult, price_fleet
+from normalfan.jobs.fleet_members import Members
+from normalfan.jobs.run import Outcome, run_cells
 from normalfan.jobs.store import Store
 
 __all__ = [
     "Cell",
     "Cluster",
-    "Engine",
-    "Failure",
     "FleetResult",
-    "FleetTotals",
-    "MemberTotal",
     "Members",
     "Outcome",
     "Processes",
     "Serial",
     "Store",
-    "members_of_dataset",
-    "members_of_table",
     "price_fleet",
     "run_cells",
 ]

@@ -76,7 +76,7 @@ def _compute(store: Store, cell: Cell, key: str) -> None:
     seconds = time.thread_time() - started
     try:
         with writing:
-            store.write(key, result, seconds)
+            store._write(key, result, seconds)
     except OSError as error:
         raise WorkStopped(
             f"The run stopped: a result could not be written to {store.folder} ({error.strerror or error}); "

@@ -24,19 +24,19 @@ class Cell:
 
     Parameters
     ----------
-    task
+    task : str
         ``"package.module:function"``. The function takes the settings and returns a ``polars.DataFrame``, the
         same one whenever settings and inputs are the same: it draws random numbers from seeds in its settings
         only.
-    settings
+    settings : mapping
         Plain JSON: numbers, strings, lists, mappings. Large data are named by path.
-    inputs
+    inputs : mapping of str to str
         Digests, by name, of the content of the files that the settings name.
 
     Raises
     ------
     InputError
-        The task is not such a name, or the settings are not plain JSON.
+        If the task is not such a name, or the settings are not plain JSON.
 
     Examples
     --------

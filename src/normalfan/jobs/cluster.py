@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -45,7 +45,7 @@ class Cluster:
 
     Parameters
     ----------
-    address
+    address : str
         That of its scheduler.
 
     Examples
@@ -57,8 +57,7 @@ class Cluster:
     address: str
 
     @contextmanager
-    def open(self, store: Store) -> Iterator[Crew]:
-        """The workers of the cluster, once they are known to run this code and to see the store."""
+    def _open(self, store: Store) -> Iterator[Crew]:
         try:
             import distributed
         except ModuleNotFoundError:
@@ -73,8 +72,8 @@ class Cluster:
                 )
             except (OSError, ValueError) as error:
                 raise InputError(
-                    f"no Dask scheduler answered at {self.address} ({error}), but the run needs "
-                    f"one: start one with `dask scheduler`, or correct the address."
+                    f"no Dask scheduler answered at {self.address} ({error}), but the run needs one: start "
+                    f"one with `dask scheduler`, or correct the address."
                 ) from None
             try:
                 _check_workers(client, store, self.address)
@@ -103,19 +102,14 @@ class _DaskCrew:
         future.add_done_callback(self.ended.put)
 
     def wait(self) -> list[tuple[Batch, Report]]:
-        future = self._next_ended()
         with self._scheduler_needed():
-            return [(self.batches.pop(future), _report(future))]
-
-    def _next_ended(self) -> Future[Report]:
-        while True:
-            try:
-                return self.ended.get(timeout=1.0)
-            except Empty:
-                with self._scheduler_needed():
-                    if self.client.status != "running" or any(f.cancelled() for f in self.batches):
-                        raise CancelledError from None
-                    self._count_workers()
+            while True:
+                with suppress(Empty):
+                    future = self.ended.get(timeout=1.0)
+                    return [(self.batches.pop(future), _report(future))]
+                if self.client.status != "running" or any(future.cancelled() for future in self.batches):
+                    raise CancelledError
+                self._count_workers()
 
     def _count_workers(self) -> None:
         with self._scheduler_needed():
@@ -195,8 +189,8 @@ def _check_answer(who: str, answer: Any, store: Store) -> None:
         )
     if not may_write:
         raise InputError(
-            f"{who} does not see {store.folder} or cannot write to it, but workers write their results there: "
-            f"choose a folder on a file system that all machines share, under the same path."
+            f"{who} does not see {store.folder} or cannot write to it, but workers write their results "
+            f"there: choose a folder on a file system that all machines share, under the same path."
         )
 
 

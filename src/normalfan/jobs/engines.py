@@ -53,8 +53,8 @@ class Crew(Protocol):
 class Engine(Protocol):
     """Where cells are computed: `Serial`, `Processes` or `Cluster`."""
 
-    def open(self, store: Store) -> AbstractContextManager[Crew]:
-        """Workers for one run that write their results to a store."""
+    def _open(self, store: Store) -> AbstractContextManager[Crew]:
+        """Workers for one run, which write their results to a store; for `run_cells` only."""
         ...
 
 
@@ -76,8 +76,7 @@ class Serial:
     """
 
     @contextmanager
-    def open(self, store: Store) -> Iterator[Crew]:
-        """This process as the only worker."""
+    def _open(self, store: Store) -> Iterator[Crew]:
         yield _Alone(store)
 
 
@@ -103,13 +102,13 @@ class Processes:
 
     Parameters
     ----------
-    workers
+    workers : int, optional
         How many; by default one for each core that this process may use.
 
     Raises
     ------
     InputError
-        `workers` is below 1.
+        If `workers` is below 1.
 
     Examples
     --------
@@ -126,8 +125,7 @@ class Processes:
             )
 
     @contextmanager
-    def open(self, store: Store) -> Iterator[Crew]:
-        """Start the processes; they end with the context."""
+    def _open(self, store: Store) -> Iterator[Crew]:
         crew = _LocalCrew(store, self.workers or usable_cores())
         try:
             yield crew

@@ -48,7 +48,17 @@ LISTED = 5
 
 @dataclass(frozen=True, slots=True)
 class MemberTotal:
-    """What one member's stream came to."""
+    """What one member's stream came to.
+
+    Attributes
+    ----------
+    member : str
+        Its name.
+    total : float
+        Of all its prices.
+    worst_round, worst_price : str, float
+        Its costliest round.
+    """
 
     member: str
     total: float
@@ -58,7 +68,25 @@ class MemberTotal:
 
 @dataclass(frozen=True, slots=True)
 class FleetTotals:
-    """Sums over all members that could be priced; each round after a member's first is of one of three kinds."""
+    """What a fleet came to.
+
+    Attributes
+    ----------
+    members, rounds : int
+        How many members could be priced, and their rounds.
+    free, negligible, priced : int
+        The rounds after each member's first are of one of these kinds.
+    total : float
+        Of all prices.
+    worst_round : MemberTotal or None
+        The member that has the costliest round of the fleet.
+    costliest : tuple of MemberTotal
+        The five members that cost most.
+    problems : int
+        How many members could not be priced.
+    problem_list : tuple of (str, str)
+        The first five of them, each with the reason.
+    """
 
     members: int
     rounds: int
@@ -66,18 +94,34 @@ class FleetTotals:
     negligible: int
     priced: int
     total: float
-    worst_round: MemberTotal | None  # the member that has the costliest round of the fleet
-    costliest: tuple[MemberTotal, ...] = field(repr=False)  # the five members that cost most
-    problems: int  # members that could not be priced
-    problem_list: tuple[tuple[str, str], ...] = field(repr=False)  # the first five of them, and why
+    worst_round: MemberTotal | None
+    costliest: tuple[MemberTotal, ...] = field(repr=False)
+    problems: int
+    problem_list: tuple[tuple[str, str], ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
-    """Where the results of a fleet are, how the run went, and what it came to."""
+    """What became of a fleet; see `price_fleet`.
 
-    cells: Path  # a Parquet dataset: a row for each member, with lists of prices, values and crossings
-    members: Path  # one Parquet file: a row for each member, without the lists
+    Attributes
+    ----------
+    cells : Path
+        A Parquet dataset with a row for each member and lists of its prices, values and crossings.
+    members : Path
+        One Parquet file with the same rows, without the lists.
+    outcome : Outcome
+        How the run went.
+    totals : FleetTotals
+        What all members came to.
+
+    Examples
+    --------
+    See `price_fleet`.
+    """
+
+    cells: Path
+    members: Path
     outcome: Outcome
     totals: FleetTotals
 
@@ -89,11 +133,11 @@ def price_fleet(
 
     Parameters
     ----------
-    members
-        From `members_of_table` or `members_of_dataset`.
-    folder
+    members : Members
+        Who is in the fleet.
+    folder : str or Path
         Where results are kept; those that are there already are used again.
-    engine, progress
+    engine, progress : Engine, bool
         As in `run_cells`.
 
     Returns
@@ -110,13 +154,13 @@ def price_fleet(
     --------
     >>> import numpy as np, polars, tempfile
     >>> import normalfan as nf
-    >>> from normalfan.jobs import Serial, members_of_table
+    >>> from normalfan.jobs import Serial
     >>> folder = Path(tempfile.mkdtemp())
     >>> nf.io.save_mdp(nf.MDP(np.array([[0, 0]]), initial=0, horizon=1), folder / "model.npz")
     >>> np.save(folder / "losses.npy", np.reshape([0.0, 1.0, 2.0, 1.5, 0.0, 1.0], (3, 1, 1, 2)))
     >>> rows = [{"member": name, "model": "model.npz", "losses": "losses.npy"} for name in ("a", "b")]
     >>> polars.DataFrame(rows).write_parquet(folder / "fleet.parquet")
-    >>> result = price_fleet(members_of_table(folder / "fleet.parquet"), folder / "priced", Serial())
+    >>> result = price_fleet(Members.of_table(folder / "fleet.parquet"), folder / "priced", Serial())
     >>> result.totals.total
     3.0
     >>> polars.read_parquet(result.members)["total"].to_list()
@@ -126,7 +170,7 @@ def price_fleet(
     cells = FleetCells(members)
     outcome = run_cells(cells, store, engine, progress=progress)
     summary = store.folder.parent / "members.parquet"
-    gather_members([store.path(key) for key in cells.keys if key in store], summary)
+    gather_members([store._path(key) for key in cells.keys if key in store], summary)
     return FleetResult(store.folder, summary, outcome, total_up(summary))
 
 

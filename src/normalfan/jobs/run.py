@@ -32,21 +32,26 @@ LISTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A cell without a result, and why."""
-
-    cell: Cell
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
-    """Counts of cells, and the failures."""
+    """What became of the cells of a run.
 
-    finished: int  # computed by this run
-    reused: int  # found in the store
+    Attributes
+    ----------
+    finished, reused, failed : int
+        How many were computed by this run, were found in the store, have no result.
+    failures : tuple of (Cell, str)
+        The first 1000 cells without a result, each with the reason.
+
+    Examples
+    --------
+    >>> Outcome(finished=3, reused=2, failed=0, failures=())
+    Outcome(finished=3, reused=2, failed=0)
+    """
+
+    finished: int
+    reused: int
     failed: int
-    failures: tuple[Failure, ...] = field(repr=False)  # the first 1000
+    failures: tuple[tuple[Cell, str], ...] = field(repr=False)
 
 
 def run_cells(
@@ -58,14 +63,16 @@ def run_cells(
 
     Parameters
     ----------
-    cells
+    cells : iterable of Cell
         What to compute. A generator is read only as far as workers have room.
-    store
+    store : Store
         Where results are kept, each as soon as it is there.
-    engine
+    engine : Engine
         Who computes: ``Serial()``, ``Processes()`` or ``Cluster(address)``. Results are equal to the bit.
-    progress, label
-        Whether to show a progress bar on a terminal, and what it is called.
+    progress : bool
+        Show a progress bar.
+    label : str
+        The name of the bar.
 
     Returns
     -------
@@ -75,9 +82,9 @@ def run_cells(
     Raises
     ------
     InputError
-        The store cannot be written to, or the engine cannot start.
+        If the store cannot be written to, or the engine cannot start.
     WorkStopped
-        No cell can go on: the disk is full, the scheduler is gone, a worker runs other code.
+        If no cell can go on: the disk is full, the scheduler is gone, a worker runs other code.
 
     Examples
     --------
@@ -90,9 +97,9 @@ def run_cells(
     >>> run_cells(cells, store, Serial())
     Outcome(finished=2, reused=3, failed=0)
     """
-    store.prepare()
+    store._prepare()
     total = len(cells) if isinstance(cells, Sized) else None
-    with progress_bar(label, total, progress) as advance, engine.open(store) as crew:
+    with progress_bar(label, total, progress) as advance, engine._open(store) as crew:
         work = _Work(cells, store, advance)
         in_flight = 0
         while True:
@@ -118,7 +125,7 @@ class _Work:
         self.suspects: deque[Batch] = deque()
         self.measured: dict[str, tuple[float, float]] = {}  # task -> cells and seconds, faded
         self.finished = self.reused = self.failed = 0
-        self.failures: list[Failure] = []
+        self.failures: list[tuple[Cell, str]] = []
 
     def next_batch(self, *, idle: bool) -> Batch | None:
         """The next batch, if there is one that may run now; `idle`: nothing is in flight."""
@@ -145,7 +152,7 @@ class _Work:
         self.finished += report.finished
         self.failed += len(report.failures)
         for i, message in report.failures[: LISTED - len(self.failures)]:
-            self.failures.append(Failure(batch.cells[i][0], message))
+            self.failures.append((batch.cells[i][0], message))
         self.advance(report.finished + len(report.failures))
 
     def _hand_out_again(self, lost: Batch, deaths: int) -> Report:

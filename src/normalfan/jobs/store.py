@@ -33,7 +33,7 @@ class Store:
 
     Parameters
     ----------
-    folder
+    folder : str or Path
         Where the files are; a run creates it.
 
     Examples
@@ -49,8 +49,7 @@ class Store:
     def __init__(self, folder: str | Path) -> None:
         object.__setattr__(self, "folder", Path(folder).resolve())
 
-    def path(self, cell: Cell | str) -> Path:
-        """The file of a cell, or of a cell's key, whether it is there or not."""
+    def _path(self, cell: Cell | str) -> Path:
         key = cell if isinstance(cell, str) else cell.key
         # 256 folders: some file systems and most people dislike a million files in one.
         return self.folder / key[:2] / f"{key}.parquet"
@@ -61,28 +60,50 @@ class Store:
         return os.path.exists(f"{self.folder}/{key[:2]}/{key}.parquet")  # noqa: PTH110
 
     def read(self, cell: Cell) -> polars.DataFrame:
-        """The result of a cell that is there."""
+        """Read a result that is there.
+
+        Parameters
+        ----------
+        cell : Cell
+            The cell that was computed.
+
+        Returns
+        -------
+        polars.DataFrame
+            What its task returned.
+        """
         import polars
 
-        return polars.read_parquet(self.path(cell))
+        return polars.read_parquet(self._path(cell))
 
     def seconds(self, cell: Cell) -> float:
-        """Processor seconds that the task took, on the thread that ran it."""
+        """How long a result took to compute.
+
+        Parameters
+        ----------
+        cell : Cell
+            The cell that was computed.
+
+        Returns
+        -------
+        float
+            Processor seconds of the thread that ran the task.
+        """
         import polars
 
-        return float(polars.read_parquet_metadata(self.path(cell))["seconds"])
+        return float(polars.read_parquet_metadata(self._path(cell))["seconds"])
 
-    def write(self, key: str, result: polars.DataFrame, seconds: float) -> None:
+    def _write(self, key: str, result: polars.DataFrame, seconds: float) -> None:
         """Keep the result of the cell with this key."""
         # Into memory first: errors of the disk are then ours to meet, and few large writes reach it.
         content = io.BytesIO()
         result.write_parquet(content, metadata={"seconds": repr(seconds)})
-        path = self.path(key)
+        path = self._path(key)
         path.parent.mkdir(exist_ok=True)
         with written_atomically(path) as file:
             file.write(content.getbuffer())
 
-    def prepare(self) -> None:
+    def _prepare(self) -> None:
         """Create the folder, check that it can be written to, and remove what killed runs left behind."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
