@@ -128,12 +128,15 @@ class Table:
         )
 
 
-def is_table(source: TableSource) -> bool:
-    return path_of(source).suffix in SUFFIXES or path_of(source).is_dir() or path_of(source) is FRAME
-
-
 def path_of(source: TableSource) -> Path:
+    """The path of a table, or what stands for it in sentences."""
     return Path(source) if isinstance(source, str | Path) else FRAME
+
+
+def is_table(source: TableSource) -> bool:
+    """Whether `read_table` would read it."""
+    path = path_of(source)
+    return path is FRAME or path.is_dir() or path.suffix in SUFFIXES
 
 
 def read_table(source: TableSource, required: Sequence[str], optional: Sequence[str] | None = ()) -> Table:
