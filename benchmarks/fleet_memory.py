@@ -21,9 +21,8 @@ from memory import peak_megabytes
 
 import normalfan as nf
 from normalfan.io import save_mdp
-from normalfan.jobs import Processes
-from normalfan.jobs.fleet import members_of_table, price_fleet
-from normalfan.jobs.fleet.totals import gather_members, total_up
+from normalfan.jobs import Members, Processes, price_fleet
+from normalfan.jobs.fleet import gather_members, total_up
 
 HERE = Path(__file__).parent
 ROW_GROUP = 10_000  # rows: polars reads at least a row group of the table at a time
@@ -31,7 +30,7 @@ ROW_GROUP = 10_000  # rows: polars reads at least a row group of the table at a 
 
 def make_fleet(folder: Path, members: int) -> Path:
     save_mdp(nf.MDP(np.array([[0, 0]]), 0, horizon=1), folder / "model.npz")
-    np.save(folder / "losses.npy", np.array([[0.0, 1.0], [2.0, 1.5], [0.0, 1.0]]))
+    np.save(folder / "losses.npy", np.reshape([0.0, 1.0, 2.0, 1.5, 0.0, 1.0], (3, 1, 1, 2)))
     table = folder / "fleet.parquet"
     polars.select(
         member=polars.format("member {}", polars.int_range(members)),
@@ -43,7 +42,7 @@ def make_fleet(folder: Path, members: int) -> Path:
 
 def price(table: str) -> dict[str, float]:
     start = time.perf_counter()
-    result = price_fleet(members_of_table(table), Path(table).parent / "out", Processes())
+    result = price_fleet(Members.of_table(table), Path(table).parent / "out", Processes())
     return {
         "members": result.totals.members,
         "client_peak_megabytes": peak_megabytes(),
@@ -52,7 +51,7 @@ def price(table: str) -> dict[str, float]:
 
 
 def total(cells: str, copies: str) -> dict[str, float]:
-    """Only what follows the sweep, on several copies of its results: fleets too large to price here."""
+    """Only what follows the run, on several copies of its results: fleets too large to price here."""
     files = sorted(Path(cells).rglob("*.parquet")) * int(copies)
     members = Path(cells).parent / "copies.parquet"
     gather_members(files, members)

@@ -1,9 +1,12 @@
 """Which code computes a result: digests of source files.
 
 Whatever keeps a result (compiled kernels, finished cells) may use it again only if the same code would
-compute it again. The code of a module is its own source and, of the same packages, everything that it
-imports, directly or through others: editing the command line or a report leaves results valid, editing a
-kernel does not.
+compute it again. The code of a module is its own source and, of its own package and of this library,
+everything that it imports by name, directly or through others: editing the command line or a report leaves
+results valid, editing a kernel does not. Sources are read, never run, to find out.
+
+Not followed: other packages, modules whose name is computed (`import_module(f"…{name}")`), and the `__init__`
+of a package that nobody names (`import a.b` runs `a/__init__.py`, too).
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ import hashlib
 import importlib.util
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+
+from normalfan._version import __version__
 
 LIBRARY = "normalfan"
 
 
 def digest_of_files(files: Mapping[str, Path]) -> str:
-    """A digest of some files, by the names they are given: where they lie does not count."""
+    """A digest of some files, by the names they are given: where they are does not count."""
     digest = hashlib.sha256()
     for name, path in sorted(files.items()):
         digest.update(name.encode())
@@ -29,8 +35,16 @@ def digest_of_files(files: Mapping[str, Path]) -> str:
 
 @cache
 def digest_of_code(module: str) -> str:
-    """A digest of a module and all that it imports of its own package and of the library."""
+    """A digest of a module and of all that it imports of its own package and of the library."""
     return digest_of_files(files_of_code(module))
+
+
+@cache
+def library_version() -> str:
+    """The version of the library with a digest of all its sources: what all machines must share."""
+    folder = Path(__file__).parent
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
+    return f"{__version__}+{digest_of_files(files)[:16]}"
 
 
 def files_of_code(module: str) -> dict[str, Path]:
@@ -43,31 +57,38 @@ def files_of_code(module: str) -> dict[str, Path]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        path = None if name in found else _file_of(name)
-        if path is not None:
-            found[name] = path
-            waiting += (other for other in _imported(path) if other.partition(".")[0] in packages)
+        spec = None if name in found else _spec_of(name)
+        if spec is not None and spec.origin is not None and Path(spec.origin).is_file():
+            found[name] = Path(spec.origin)
+            waiting += (other for other in _imported(spec) if other.partition(".")[0] in packages)
     if module not in found:
         raise ModuleNotFoundError(module)
     return found
 
 
-def _imported(path: Path) -> Iterator[str]:
-    """Every name that a source imports, inside functions too; some name things within a module."""
+def _imported(spec: ModuleSpec) -> Iterator[str]:
+    """Every name that a source imports, inside functions too; some are names within a module."""
+    path = Path(spec.origin or "")
+    if path.suffix != ".py":
+        return  # compiled: its bytes count, what it imports cannot be read
+    package = spec.name if spec.submodule_search_locations is not None else spec.parent
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
-def _file_of(name: str) -> Path | None:
-    """The source of a module, or of a package's own `__init__`; None for a name within a module."""
+def _spec_of(name: str) -> ModuleSpec | None:
+    """Where a module is, found without importing it or a package around it; None if it is no module."""
+    package = name.rpartition(".")[0]
+    if package:
+        around = _spec_of(package)
+        places = None if around is None else around.submodule_search_locations
+        return None if places is None else PathFinder.find_spec(name, places)
     try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
+        return importlib.util.find_spec(name)
+    except ValueError:  # a program's `__main__`: no other process can import it
         return None
-    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        return None
-    return Path(spec.origin)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
-from normalfan.jobs import Cell, Cluster, Processes, Serial, Store, run_sweep
+from normalfan.jobs import Cell, Cluster, Processes, Serial, Store, run_cells
 from normalfan_paper.experiment import Experiment, Row, Scale
 from normalfan_paper.ledger import Ledger, Section
 from normalfan_paper.page import to_html, to_markdown
@@ -50,7 +50,6 @@ def reproduce(
     _require_matplotlib()
     target = Path(folder)
     store = Store(target / "cells")
-    store.prepare()
     sections = []
     for number, experiment in enumerate(experiments, start=1):
         label = f"{experiment.id} ({number} of {len(experiments)})"
@@ -79,7 +78,7 @@ def _run(
 ) -> Section:
     cells = [Cell(experiment.task, settings) for settings in experiment.cells(scale)]
     begun = time.perf_counter()
-    outcome = run_sweep(cells, store, engine, progress=progress, label=label)
+    outcome = run_cells(cells, store, engine, progress=progress, label=label)
     rows: tuple[Row, ...] = ()
     figures: tuple[str, ...] = ()
     if not outcome.failed:
@@ -98,7 +97,7 @@ def _run(
         reused=outcome.reused,
         cpu_seconds=sum(store.seconds(cell) for cell in cells if cell in store),
         wall_seconds=time.perf_counter() - begun,
-        failures=tuple(f"{failure.cell}: {failure.message}" for failure in outcome.failures),
+        failures=tuple(f"{cell}: {message}" for cell, message in outcome.failures),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars
 import pytest
 from problems import random_problem
 from sentences import check_refusal
@@ -101,3 +103,34 @@ def test_arrays_open_without_their_problem_and_tables_do_not(tmp_path: Path) -> 
         np.testing.assert_array_equal(nf.io.open_losses(tmp_path / name).array, losses)
     (tmp_path / "losses.csv").write_text("round,loss\n0,1\n")
     check_refusal(lambda: nf.io.open_losses(tmp_path / "losses.csv"), "losses.csv is opened without its mdp")
+
+
+def test_a_frame_and_a_folder_of_parts_are_tables_too(rng: np.random.Generator, tmp_path: Path) -> None:
+    array = some_losses(rng, 6)
+    nf.io.save_losses(nf.ArrayLosses(array), MDP, tmp_path / "whole.parquet")
+    frame = polars.read_parquet(tmp_path / "whole.parquet")
+    parts = tmp_path / "member=a.npy"  # its name is no suffix
+    parts.mkdir()
+    frame.head(20).with_columns(member=polars.lit("a")).write_parquet(parts / "0.parquet")
+    frame.tail(-20).with_columns(member=polars.lit("a")).write_parquet(parts / "1.parquet")
+    for source in (frame, parts, str(parts)):
+        assert np.array_equal(every_round(nf.io.open_losses(source, MDP), MDP), array)
+    coefficients = polars.DataFrame({"round": ["x", "y"], "power": [1.0, 2.0]})
+    features = tmp_path / "features.csv"
+    features.write_text("feature,action,value\npower,go,3\n")
+    factored = nf.io.open_losses(coefficients, MDP, features=features)
+    assert every_round(factored, MDP)[1, 0, 0].tolist() == [0.0, 6.0, 0.0]
+
+
+def test_bad_frames_and_folders_are_refused(tmp_path: Path) -> None:
+    def opened(source: object) -> Callable[[], object]:
+        return lambda: nf.io.open_losses(source, MDP)  # type: ignore[arg-type]
+
+    frame = polars.DataFrame({"round": [0, 0], "loss": [1.0, None]})
+    check_refusal(opened(frame), "the frame, row 2 has nothing as loss")
+    check_refusal(opened(frame.rename({"loss": "cost"})), "the frame has the columns round, cost")
+    check_refusal(lambda: nf.io.open_losses(frame), "the frame is opened without its mdp")
+    check_refusal(opened(tmp_path), "has no .parquet file")
+    frame.write_parquet(tmp_path / "0.parquet")
+    (tmp_path / "1.parquet").write_bytes(b"no table")
+    check_refusal(opened(tmp_path), f"{tmp_path} cannot be read")

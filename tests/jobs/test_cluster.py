@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,36 +12,56 @@ from pathlib import Path
 
 import pytest
 from distributed import KilledWorker
+from jobs_support import (
+    SOURCES,
+    SUPPORT,
+    check_complete,
+    copy_library,
+    draws,
+    eventually,
+    gated_draws,
+    write_fleet,
+)
 from sentences import check_refusal
-from sweeping import SUPPORT, check_complete, draws, eventually
 
-import normalfan
 from normalfan.errors import InputError, WorkStopped
-from normalfan.jobs import Cell, Cluster, Store, cluster, run_sweep
+from normalfan.jobs import Cell, Cluster, Members, Serial, Store, cluster, fleet, run_cells
 from normalfan.jobs.batch import Report
-from normalfan.jobs.version import package_version
+from normalfan.jobs.fleet import FleetCells
+from normalfan.sources import library_version
 
-SOURCES = Path(normalfan.__file__).parents[1]
+LIMITS = (5, 20, 40, 50)
+"""Of the cells behind one gate after the other: whatever is killed, some cells still wait for their gate."""
 
-CLIENT = """
+CLIENT = f"""
 import sys
+from pathlib import Path
+from jobs_support import gated_draws
 from normalfan.errors import WorkStopped
-from normalfan.jobs import *
+from normalfan.jobs import Cluster, Store, run, run_cells
 
-address, folder, count, seconds = sys.argv[1:]
+address, gates, folder = sys.argv[1:]
+run.MOST_CELLS = 2
 
 
 def cells():
     print("connected", flush=True)
-    for i in range(int(count)):
-        yield Cell("sweep_tasks:draw", {"seed": i, "seconds": float(seconds)})
+    yield from gated_draws(Path(gates), *{LIMITS})
 
 
 try:
-    outcome = run_sweep(cells(), Store(folder), Cluster(address))
+    outcome = run_cells(cells(), Store(folder), Cluster(address))
 except WorkStopped as stopped:
-    sys.exit(f"normalfan: {stopped}")
+    sys.exit(f"normalfan: {{stopped}}")
 print(outcome.finished, outcome.reused, outcome.failed)
+"""
+
+OTHER_READER = """
+def open_losses(source, *arguments, **options):
+    import numpy
+    from normalfan.problem.losses import ArrayLosses
+
+    return ArrayLosses(2 * numpy.load(source))
 """
 
 
@@ -58,7 +77,7 @@ class Parts:
 
     def scheduler(self) -> subprocess.Popen[bytes]:
         process = self._dask("scheduler", "--host", self.address, "--no-dashboard")
-        assert eventually(self._answers, 60)
+        assert eventually(self._answers)
         return process
 
     def _answers(self) -> bool:
@@ -102,93 +121,126 @@ def kill(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     process.communicate()
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_whatever_is_killed_the_same_command_ends_with_every_cell(parts: Parts, tmp_path: Path) -> None:
-    cells, store = draws(80, seconds=0.15), Store(tmp_path / "store")
+    cells, store = gated_draws(tmp_path, *LIMITS), Store(tmp_path / "store")
     program = tmp_path / "client.py"
     program.write_text(CLIENT)
     environment = {**os.environ, "PYTHONPATH": f"{SOURCES}{os.pathsep}{SUPPORT}"}
-    command = [sys.executable, str(program), parts.address, str(store.folder), "80", "0.15"]
+    command = [sys.executable, str(program), parts.address, str(tmp_path), str(store.folder)]
 
     def client() -> subprocess.Popen[str]:
         return subprocess.Popen(  # noqa: S603
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
+    def open_gate(number: int) -> None:
+        (tmp_path / str(number)).touch()
+
     def there() -> int:
         return sum(cell in store for cell in cells)
 
-    def more_than(count: int) -> Callable[[], bool]:
-        return lambda: there() > count
-
-    scheduler, worker = parts.scheduler(), parts.worker()
-    parts.worker()
+    scheduler, workers = parts.scheduler(), [parts.worker(), parts.worker()]
     first = client()
-    assert eventually(more_than(2), 60)
-    kill(worker)
-    assert eventually(more_than(12), 60)  # the other worker goes on
+    open_gate(0)
+    assert eventually(lambda: there() > 2)
+    kill(workers[0])
+    open_gate(1)
+    assert eventually(lambda: there() > LIMITS[0])  # the other worker goes on
     kill(first)
-    parts.worker()
-    before = there()
-    assert before < 80
+    workers.append(parts.worker())
     second = client()
     assert second.stdout is not None
-    assert second.stdout.readline() == "connected\n"  # cells of the first may still be on their way
-    assert eventually(more_than(there()), 60)
+    assert second.stdout.readline() == "connected\n"
+    open_gate(2)
+    assert eventually(lambda: there() > LIMITS[1])
     kill(scheduler)
-    told = second.communicate(timeout=60)[1].strip()
+    told = second.communicate(timeout=120)[1].strip()
     assert second.returncode == 1
     assert told == (
-        f"normalfan: The sweep stopped: the scheduler at {parts.address} is gone; start it again, with "
+        f"normalfan: The run stopped: the scheduler at {parts.address} is gone; start it again, with "
         f"workers, and run the same command again: finished cells stay."
     )
+    for worker in workers:
+        kill(worker)
     before = there()
-    assert before < 80
+    assert LIMITS[1] < before <= LIMITS[2]
+    open_gate(3)
     parts.scheduler()
     parts.worker()
     last = client()
-    out, told = last.communicate(timeout=60)
+    out, told = last.communicate(timeout=120)
     assert last.returncode == 0, told
     assert told == ""
     finished, reused, failed = map(int, out.removeprefix("connected\n").split())
-    assert (finished + reused, failed) == (80, 0)
-    assert reused >= before
-    drafts = list(store.folder.glob("??/.*"))  # of the worker that was killed while writing
+    assert (finished, reused, failed) == (LIMITS[3] - before, before, 0)
+    drafts = list(store.folder.glob("??/.*"))  # of workers that were killed while writing
     for draft in drafts:
         draft.unlink()
-    assert len(drafts) <= 1
+    assert len(drafts) <= len(workers)
     check_complete(cells, store)
 
 
-def test_a_worker_with_other_code_is_refused_before_anything_runs(parts: Parts, tmp_path: Path) -> None:
-    shutil.copytree(SOURCES / "normalfan", tmp_path / "old" / "normalfan")
-    with (tmp_path / "old" / "normalfan" / "_kernels" / "walks.py").open("a") as file:
-        file.write("# another version\n")
+@pytest.mark.slow
+@pytest.mark.processes
+def test_a_worker_with_other_readers_is_refused_before_anything_runs(parts: Parts, tmp_path: Path) -> None:
+    with (copy_library(tmp_path / "other") / "io" / "__init__.py").open("a") as file:
+        file.write(OTHER_READER)
     parts.scheduler()
-    worker = parts.worker(sources=tmp_path / "old")
+    worker = parts.worker(sources=tmp_path / "other")
     store = Store(tmp_path / "store")
-    check_refusal(lambda: run_sweep(draws(3), store, Cluster(parts.address)), "worker tcp://")
+    check_refusal(lambda: run_cells(draws(3), store, Cluster(parts.address)), "worker tcp://")
     assert not list(store.folder.iterdir())
     kill(worker)
     parts.worker()
-    outcome = run_sweep(
-        [*draws(40), Cell("sweep_tasks:refuse_odd", {"seed": 1})], store, Cluster(parts.address)
+    outcome = run_cells(
+        [*draws(40), Cell("job_tasks:refuse_odd", {"seed": 1})], store, Cluster(parts.address)
     )
     assert (outcome.finished, outcome.failed) == (40, 1)
-    assert outcome.failures[0].message == "ArithmeticError: odd seed"
+    assert outcome.failures[0][1] == "ArithmeticError: odd seed"
     check_complete(draws(40), store)
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_a_worker_with_other_readers_that_joins_later_computes_nothing(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (copy_library(tmp_path / "other") / "io" / "__init__.py").open("a") as file:
+        file.write(OTHER_READER)
+    monkeypatch.setattr(fleet, "MOST_MEMBERS", 1)
+    members = Members.of_table(write_fleet(tmp_path, 4))
+    store = Store(tmp_path / "store")
+    parts.scheduler()
+    worker = parts.worker()
+
+    def cells() -> Iterator[Cell]:
+        for number, cell in enumerate(FleetCells(members)):
+            if number == 1:
+                kill(worker)
+                parts.worker(sources=tmp_path / "other")
+            yield cell
+
+    with pytest.raises(WorkStopped, match="a worker runs other code than this process"):
+        run_cells(cells(), store, Cluster(parts.address))
+    found = sum(cell in store for cell in FleetCells(members))
+    assert found <= 1  # that of the right worker, if it was quick enough
+    assert run_cells(FleetCells(members), store, Serial()).reused == found
+    check_complete(list(FleetCells(members)), store)
 
 
 def test_nobody_at_the_address_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECTING_SECONDS", 0.5)
     check_refusal(
-        lambda: run_sweep(draws(1), Store(tmp_path), Cluster("tcp://127.0.0.1:9")), "tcp://127.0.0.1:9"
+        lambda: run_cells(draws(1), Store(tmp_path), Cluster("tcp://127.0.0.1:9")), "tcp://127.0.0.1:9"
     )
-    check_refusal(lambda: run_sweep(draws(1), Store(tmp_path), Cluster("nonsense:")), "nonsense:")
+    check_refusal(lambda: run_cells(draws(1), Store(tmp_path), Cluster("nonsense:")), "nonsense:")
 
 
 def test_a_missing_package_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    check_refusal(lambda: run_sweep(draws(1), Store(tmp_path), Cluster("tcp://127.0.0.1:9")), "distributed")
+    check_refusal(lambda: run_cells(draws(1), Store(tmp_path), Cluster("tcp://127.0.0.1:9")), "distributed")
 
 
 def test_what_workers_say_about_themselves(tmp_path: Path) -> None:
@@ -197,14 +249,14 @@ def test_what_workers_say_about_themselves(tmp_path: Path) -> None:
     def answer(said: object) -> Callable[[], None]:
         return lambda: cluster._check_answer("worker w", said, store)
 
-    answer((package_version(), ""))()
+    answer((library_version(), True))()
     check_refusal(answer(ModuleNotFoundError("No module named 'normalfan'")), "worker w cannot run")
-    check_refusal(answer(("0.0.1+00", "")), "worker w runs normalfan 0.0.1+00")
-    check_refusal(answer((package_version(), "does not see")), f"worker w does not see {tmp_path}")
+    check_refusal(answer(("0.0.1+00", True)), "worker w runs normalfan 0.0.1+00")
+    check_refusal(answer((library_version(), False)), f"worker w does not see {tmp_path} or cannot write")
     token = tmp_path / "token"
-    assert cluster._look_around(token) == (package_version(), "does not see")
+    assert cluster._introduce(token) == (library_version(), False)
     token.touch()
-    assert cluster._look_around(token) == (package_version(), "")
+    assert cluster._introduce(token) == (library_version(), True)
 
 
 class Ended:
@@ -217,7 +269,7 @@ class Ended:
         raise self.error
 
 
-def test_deaths_are_counted_and_the_rest_stops_the_sweep() -> None:
+def test_deaths_are_counted_and_the_rest_stops_the_run() -> None:
     killed = KilledWorker("task", None, 3)  # type: ignore[arg-type]
     assert cluster._report(Ended(killed)).deaths == 4  # type: ignore[arg-type]
     with pytest.raises(WorkStopped, match="cannot run its tasks"):

@@ -20,12 +20,10 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.io import load_mdp, open_losses, save_losses, save_mdp
-from normalfan.jobs import Processes, Serial
-from normalfan.jobs.fleet import cells as cells_module
-from normalfan.jobs.fleet import members as members_module
-from normalfan.jobs.fleet import members_of_dataset, members_of_table, price_fleet
-from normalfan.jobs.fleet.cells import FleetCells
-from normalfan.jobs.fleet.totals import gather_members, total_up
+from normalfan.jobs import Members, Processes, Serial, fleet_members, price_fleet
+from normalfan.jobs import fleet as fleet_module
+from normalfan.jobs.fleet import FleetCells, gather_members, total_up
+from normalfan.sources import files_of_code
 
 COUNTS = ("rounds", "free", "negligible", "priced")
 
@@ -49,7 +47,7 @@ def fleet(tmp_path: Path, rng: np.random.Generator) -> Path:
 
 @pytest.fixture
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells_module, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(fleet_module, "MOST_MEMBERS", 2)
 
 
 def rows_of(result: Any) -> polars.DataFrame:
@@ -77,34 +75,51 @@ def check_members(result: Any, streams: dict[str, tuple[nf.MDP, Any]]) -> None:
     assert [getattr(totals, name) for name in COUNTS] == [rows[name].sum() for name in COUNTS]
     assert totals.total == math.fsum(rows["total"])
     assert totals.worst_round.worst_price == rows["worst_price"].max()
-    assert [dear.total for dear in totals.dearest] == rows["total"].sort(descending=True).head(5).to_list()
+    assert [one.total for one in totals.costliest] == rows["total"].sort(descending=True).head(5).to_list()
     assert totals.members == len(streams)
     summary = polars.read_parquet(result.members).sort("member")
     assert summary.equals(rows.drop("price", "value", "crossed"))
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 @pytest.mark.usefixtures("small_cells")
 def test_every_member_is_priced_as_if_alone(fleet: Path, tmp_path: Path) -> None:
     streams = {f"m{i}": (load_mdp(tmp_path / f"m{i}.npz"), np.load(tmp_path / f"m{i}.npy")) for i in range(7)}
-    by_one = price_fleet(members_of_table(fleet), tmp_path / "one", Serial())
+    by_one = price_fleet(Members.of_table(fleet), tmp_path / "one", Serial())
     check_members(by_one, streams)
-    by_two = price_fleet(members_of_table(fleet), tmp_path / "two", Processes(2))
+    by_two = price_fleet(Members.of_table(fleet), tmp_path / "two", Processes(2))
     assert rows_of(by_two).equals(rows_of(by_one))
     assert by_two.totals == by_one.totals
     assert by_two.outcome.finished == 4
+    assert len(repr(by_one)) < 1000
+
+
+def test_results_depend_on_the_readers_and_not_on_the_engines() -> None:
+    names = set(files_of_code(fleet_module.TASK.partition(":")[0]))
+    assert {
+        "normalfan.io",
+        "normalfan.io.tables",
+        "normalfan.pricing.stream",
+        "normalfan._kernels.dense",
+    } <= names
+    assert not {name for name in names if name.startswith("normalfan.jobs")} - {
+        "normalfan.jobs.fleet_task",
+        "normalfan.jobs.fleet_members",
+    }
 
 
 @pytest.mark.usefixtures("small_cells")
 def test_only_what_changed_is_priced_again(fleet: Path, tmp_path: Path, rng: np.random.Generator) -> None:
-    first = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
-    again = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    first = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial())
+    again = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial())
     assert (again.outcome.finished, again.outcome.reused) == (0, 4)
     assert again.totals == first.totals
     write_member(tmp_path, "m3", rng)
-    changed = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    changed = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial())
     assert (changed.outcome.finished, changed.outcome.reused) == (1, 3)
     assert changed.totals.members == 7  # what was found for the old m3 is in the folder, and not counted
-    fresh = price_fleet(members_of_table(fleet), tmp_path / "fresh", Serial())
+    fresh = price_fleet(Members.of_table(fleet), tmp_path / "fresh", Serial())
     assert changed.totals == fresh.totals
 
 
@@ -113,21 +128,22 @@ def test_a_member_may_name_the_axes_of_its_losses(tmp_path: Path, rng: np.random
     losses = np.load(tmp_path / "m.npy")
     np.save(tmp_path / "m.npy", losses[:, 0])
     polars.DataFrame([row | {"axes": "TSA"}]).write_parquet(tmp_path / "fleet.parquet")
-    result = price_fleet(members_of_table(tmp_path / "fleet.parquet"), tmp_path / "out", Serial())
+    result = price_fleet(Members.of_table(tmp_path / "fleet.parquet"), tmp_path / "out", Serial())
     named = nf.price_stream(load_mdp(tmp_path / "m.npz"), nf.ArrayLosses(losses[:, 0], axes="TSA"))
     assert (result.totals.problems, result.totals.total) == (0, named.total)
 
 
+@pytest.mark.processes
 def test_a_member_that_cannot_be_priced_is_named_and_the_others_are_priced(
     fleet: Path, tmp_path: Path
 ) -> None:
     np.save(tmp_path / "m2.npy", np.full((2, 3), np.nan))
     (tmp_path / "m5.npz").unlink()
-    result = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    result = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial())
     assert (result.totals.members, result.totals.problems) == (5, 2)
     problems = dict(result.totals.problem_list)
     assert sorted(problems) == ["m2", "m5"]
-    assert "m5.npz does not exist" in problems["m5"]
+    assert "m5.npz cannot be read (No such file or directory)" in problems["m5"]
     told = run("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1")
     assert told.returncode == 1
     assert "m5: " in told.stderr
@@ -135,7 +151,7 @@ def test_a_member_that_cannot_be_priced_is_named_and_the_others_are_priced(
 
 
 def test_a_file_that_only_the_client_sees_fails_and_leaves_no_result(fleet: Path) -> None:
-    (cell,) = FleetCells(members_of_table(fleet))
+    (cell,) = FleetCells(Members.of_table(fleet))
     fleet.with_name("m3.npy").unlink()  # gone for the worker
     check_refusal(cell.compute, "m3.npy")
 
@@ -160,10 +176,16 @@ def test_a_dataset_of_streams_for_one_model(tmp_path: Path, rng: np.random.Gener
     whole.head(4).write_parquet(folder / "part-0.parquet")
     whole.tail(5).write_parquet(folder / "part-1.parquet")
     file.unlink()
-    members = members_of_dataset(
+    members = Members.of_dataset(
         tmp_path / "model.npz", tmp_path / "streams", features=tmp_path / "features.csv"
     )
     check_members(price_fleet(members, tmp_path / "out", Serial()), streams)
+    (folder / "part-1.parquet").write_bytes(b"no table")
+    broken = price_fleet(members, tmp_path / "out", Serial()).totals
+    assert (broken.members, broken.problems) == (1, 1)
+    ((name, problem),) = broken.problem_list
+    assert name == "c"
+    assert problem.startswith(f"{folder} cannot be read")
 
 
 def test_a_fleet_of_which_nothing_could_be_computed(tmp_path: Path) -> None:
@@ -171,22 +193,25 @@ def test_a_fleet_of_which_nothing_could_be_computed(tmp_path: Path) -> None:
     totals = total_up(tmp_path / "members.parquet")
     assert (totals.members, totals.rounds, totals.total, totals.problems) == (0, 0, 0, 0)
     assert totals.worst_round is None
-    assert totals.dearest == ()
+    assert totals.costliest == ()
 
 
+@pytest.mark.processes
 def test_the_command_speaks_json(fleet: Path, tmp_path: Path) -> None:
     told = run("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1", "--json")
     assert told.returncode == 0, told.stderr
     document = json.loads(told.stdout)
-    result = price_fleet(members_of_table(fleet), tmp_path / "out", Serial())
+    result = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial())
     assert document["total"] == result.totals.total
     assert document["cells"] == {"finished": 1, "reused": 0, "failed": 0}
     assert result.outcome.reused == 1
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_a_disk_that_takes_no_more_is_a_sentence(fleet: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    whole = price_fleet(members_of_table(fleet), tmp_path / "whole", Serial())  # compiles and caches kernels
+    whole = price_fleet(Members.of_table(fleet), tmp_path / "whole", Serial())  # compiles and caches kernels
     command = [sys.executable, "-W", "error", "-m", "normalfan", "fleet", str(fleet), "--out", str(out)]
     command += ["--workers", "2"]
     told = subprocess.run(  # noqa: S602
@@ -201,20 +226,20 @@ def test_a_disk_that_takes_no_more_is_a_sentence(fleet: Path, tmp_path: Path) ->
     assert "could not be written" in told.stderr
     assert "File too large" in told.stderr
     assert not [path for path in out.rglob("*") if path.is_file()]
-    assert price_fleet(members_of_table(fleet), out, Serial()).totals == whole.totals
+    assert price_fleet(Members.of_table(fleet), out, Serial()).totals == whole.totals
 
 
 def test_the_memory_of_the_client_does_not_grow_with_the_fleet(
     fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(members_module, "ROWS_AT_ONCE", 128)
-    monkeypatch.setattr(cells_module, "MOST_MEMBERS", 64)
+    monkeypatch.setattr(fleet_members, "ROWS_AT_ONCE", 128)
+    monkeypatch.setattr(fleet_module, "MOST_MEMBERS", 64)
     row = polars.read_parquet(fleet).drop("member").head(1)
 
     def peak(count: int) -> int:
         table = tmp_path / "large.parquet"
         polars.select(member=polars.int_range(count)).join(row, how="cross").write_parquet(table)
-        cells = FleetCells(members_of_table(table))
+        cells = FleetCells(Members.of_table(table))
         tracemalloc.start()
         assert sum(len(cell.settings["members"]) for cell in cells) == count
         size = tracemalloc.get_traced_memory()[1]
@@ -225,37 +250,7 @@ def test_the_memory_of_the_client_does_not_grow_with_the_fleet(
     assert peak(4000) < 1.3 * peak(400)
 
 
-def test_names_of_many_members_are_compared_in_parts(
-    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows, table = polars.read_parquet(fleet), tmp_path / "many.parquet"
-    monkeypatch.setattr(members_module, "NAMES_AT_ONCE", 2)
-    rows.write_parquet(table)
-    assert len(members_of_table(table)) == len(rows)
-    for again in range(len(rows)):  # whichever part it falls in
-        polars.concat([rows, rows[again : again + 1]]).write_parquet(table)
-        check_refusal(lambda: members_of_table(table), f"row 8 repeats the member of row {again + 1}")
-
-
-def test_bad_fleets_are_refused(fleet: Path, tmp_path: Path) -> None:
-    def table(frame: polars.DataFrame) -> Any:
-        frame.write_parquet(tmp_path / "bad.parquet")
-        return lambda: members_of_table(tmp_path / "bad.parquet")
-
-    rows = polars.read_parquet(fleet)
-    check_refusal(table(rows.drop("model")), "add model")
-    check_refusal(table(rows.rename({"losses": "looses"})), "looses")
-    check_refusal(table(rows.with_columns(feature=1)), "'feature'")
-    check_refusal(table(rows.with_columns(model=1)), "column model of type")
-    check_refusal(table(rows.head(0)), "has no rows")
-    check_refusal(table(polars.concat([rows, rows[3:4]])), "row 8 repeats the member of row 4")
-    holes = polars.when(polars.col("member") != "m4").then("losses")
-    check_refusal(table(rows.with_columns(losses=holes)), "row 5 has no losses")
-    check_refusal(lambda: members_of_table(tmp_path / "none.parquet"), "none.parquet")
-    check_refusal(lambda: members_of_dataset("m.npz", tmp_path), "member=NAME")
-    check_refusal(lambda: members_of_dataset("m.npz", fleet), "is not a directory")
-
-
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("arguments", "where"),
     [

@@ -11,9 +11,8 @@ import typer
 from normalfan.cli.output import AsJson, print_json
 from normalfan.cli.sources import Default, Features, Horizon, Rewards, Start
 from normalfan.errors import InputError
-from normalfan.jobs import Cluster, Failure, Processes, Serial
+from normalfan.jobs import Cell, Cluster, FleetResult, Members, Processes, Serial, price_fleet
 from normalfan.jobs.engines import Engine
-from normalfan.jobs.fleet import FleetResult, Members, members_of_dataset, members_of_table, price_fleet
 
 SOME_FAILED = 1
 SHOWN = 5
@@ -63,8 +62,8 @@ def fleet(
 ) -> None:
     """Price every member's stream, and add up what the fleet's days cost.
 
-    Results appear in DIR while the run goes on; a run that was interrupted continues where it ended when the
-    same command is given again.
+    Results appear in DIR while the run goes on. To continue a run that was interrupted, give the same command
+    again.
 
     Example:  normalfan fleet fleet.parquet --workers 8 --out priced
     """
@@ -76,11 +75,11 @@ def fleet(
         "rewards": rewards or None,
     }
     members, name = _members(table, model, losses, {k: v for k, v in options.items() if v is not None})
-    result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers))
+    result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
     else:
-        _tell(result)
+        _print(result)
     if result.outcome.failed or result.totals.problems:
         raise typer.Exit(SOME_FAILED)
 
@@ -88,16 +87,16 @@ def fleet(
 def _members(
     table: str | None, model: str | None, losses: str | None, options: dict[str, Any]
 ) -> tuple[Members, str]:
-    """The members, and what their results are called if nobody says."""
+    """The members, and the name that their results get by default."""
     if table is not None and model is None and losses is None:
         if options:
             raise InputError(
                 f"--{next(iter(options))} was given with a table of members, but each row says that for "
                 f"itself: make it a column of {table}."
             )
-        return members_of_table(table), Path(table).stem
+        return Members.of_table(table), Path(table).stem
     if table is None and model is not None and losses is not None:
-        return members_of_dataset(model, losses, **options), Path(losses).name
+        return Members.of_dataset(model, losses, **options), Path(losses).name
     raise InputError(
         "a fleet is named in part or twice, but must be either a table, or a model with its losses: give "
         "FLEET, or --model MODEL --losses DIR."
@@ -105,32 +104,31 @@ def _members(
 
 
 def _engine(cluster: str | None, workers: int | None) -> Engine:
-    if cluster is not None:
-        if workers is not None:
-            raise InputError(
-                "--cluster and --workers were both given, but a cluster brings its own workers: leave one "
-                "out."
-            )
-        return Cluster(cluster)
-    return Serial() if workers == 1 else Processes(workers)
+    if cluster is None:
+        return Serial() if workers == 1 else Processes(workers)
+    if workers is not None:
+        raise InputError(
+            "--cluster and --workers were both given, but a cluster has its own workers: leave one out."
+        )
+    return Cluster(cluster)
 
 
 def _document(result: FleetResult) -> dict[str, Any]:
     outcome = result.outcome
     return asdict(result.totals) | {
         "cells": {"finished": outcome.finished, "reused": outcome.reused, "failed": outcome.failed},
-        "failures": [{"members": _span(failure), "message": failure.message} for failure in outcome.failures],
+        "failures": [{"members": _span(cell), "message": message} for cell, message in outcome.failures],
         "results": {"cells": str(result.cells), "members": str(result.members)},
     }
 
 
-def _span(failure: Failure) -> list[str]:
+def _span(cell: Cell) -> list[str]:
     """The first and last member of a cell."""
-    members = failure.cell.settings["members"]
+    members = cell.settings["members"]
     return [members[0]["member"], members[-1]["member"]]
 
 
-def _tell(result: FleetResult) -> None:
+def _print(result: FleetResult) -> None:
     totals = result.totals
     typer.echo(
         f"{totals.members:,} members, {totals.rounds:,} rounds: {totals.free:,} free, "
@@ -139,20 +137,20 @@ def _tell(result: FleetResult) -> None:
     )
     if totals.worst_round is not None and totals.worst_round.worst_price > 0:
         worst = totals.worst_round
-        typer.echo(f"Dearest round: {worst.worst_round} of {worst.member}, {worst.worst_price:,.2f}.")
-        typer.echo("Dearest members:")
-        for dear in totals.dearest:
+        typer.echo(f"Costliest round: {worst.worst_round} of {worst.member}, {worst.worst_price:,.2f}.")
+        typer.echo("Costliest members:")
+        for one in totals.costliest:
             typer.echo(
-                f"  {dear.member}: {dear.total:,.2f} in all, {dear.worst_price:,.2f} of it in round "
-                f"{dear.worst_round}"
+                f"  {one.member}: {one.total:,.2f} in all, {one.worst_price:,.2f} of it in round "
+                f"{one.worst_round}"
             )
     for member, problem in totals.problem_list:
         typer.echo(f"normalfan: {member}: {problem}", err=True)
     if totals.problems > len(totals.problem_list):
         typer.echo(f"normalfan: {totals.problems:,} members could not be priced.", err=True)
-    for failure in result.outcome.failures[:SHOWN]:
-        first, last = _span(failure)
-        typer.echo(f"normalfan: members {first} to {last}: {failure.message}", err=True)
+    for cell, message in result.outcome.failures[:SHOWN]:
+        first, last = _span(cell)
+        typer.echo(f"normalfan: members {first} to {last}: {message}", err=True)
     if result.outcome.failed > SHOWN:
         typer.echo(f"normalfan: {result.outcome.failed:,} cells failed.", err=True)
     typer.echo(f"By member: {result.members}; with every round: {result.cells}")

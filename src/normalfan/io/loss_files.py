@@ -17,7 +17,7 @@ from normalfan.io.loss_tables import (
     write_factored,
     write_loss_table,
 )
-from normalfan.io.tables import SUFFIXES, existing_file, unknown_suffix
+from normalfan.io.tables import SUFFIXES, TableSource, existing_file, is_table, path_of, unknown_suffix
 from normalfan.problem.losses import (
     ALL_AXES,
     ArrayLosses,
@@ -33,22 +33,23 @@ RULE = "losses are a .npy, .npz, .csv or .parquet file"
 
 
 def open_losses(
-    source: str | Path,
+    source: TableSource,
     mdp: MDP | None = None,
     *,
     features: str | Path | None = None,
     default: float | None = None,
     axes: str | None = None,
 ) -> ArrayLosses | FactoredLosses:
-    """Open the losses of a problem, round by round, from a file.
+    """Open the losses of a problem, round by round, from a file, a folder or a frame.
 
     Parameters
     ----------
-    source : str or Path
+    source : str, Path or polars.DataFrame
         - `.npy`: [T, H, S, A], or the axes that `axes` names; read as it is used.
         - `.npz`: one such array, or `coefficients` [T, K] and `features` [K, H, S, A]; `round_labels` [T] are
           optional.
-        - `.csv`, `.parquet`: a long table of losses, or, with `features`, of coefficients per round.
+        - `.csv`, `.parquet`, a folder of `.parquet` files that are one table, a frame: a long table of
+          losses, or, with `features`, of coefficients per round.
     mdp : MDP, optional
         The problem. Tables use its names and need it; arrays are checked against it if it is given.
     features : str or Path, optional
@@ -81,19 +82,19 @@ def open_losses(
     >>> losses.array, losses.axes, losses.round_names
     (array([[ 0., -3.], [ 0.,  2.]]), 'TA', ('monday', 'tuesday'))
     """
-    path = existing_file(source)
-    _check_options(path, features, default, axes)
+    path, in_table = path_of(source), is_table(source)
+    _check_options(path if in_table else existing_file(path), in_table, features, default, axes)
+    if in_table:
+        if mdp is None:
+            raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
+        if features is None:
+            return read_loss_table(source, mdp, default)
+        return read_factored(source, features, mdp)
     if path.suffix == ".npy":
         return _array_losses(path, map_npy(path), mdp, axes)
     if path.suffix == ".npz":
         return _stored_losses(path, mdp, axes)
-    if path.suffix not in SUFFIXES:
-        raise unknown_suffix(path, RULE)
-    if mdp is None:
-        raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
-    if features is None:
-        return read_loss_table(path, mdp, default)
-    return read_factored(path, features, mdp)
+    raise unknown_suffix(path, RULE)
 
 
 def save_losses(
@@ -205,16 +206,17 @@ def _check_shape(
         )
 
 
-def _check_options(path: Path, features: str | Path | None, default: float | None, axes: str | None) -> None:
-    is_table = path.suffix in SUFFIXES
-    if axes is not None and is_table:
+def _check_options(
+    path: Path, in_table: bool, features: str | Path | None, default: float | None, axes: str | None
+) -> None:
+    if axes is not None and in_table:
         raise InputError(f"axes is {axes!r}, but the columns of {path} name its axes: leave it out.")
-    if features is not None and not is_table:
+    if features is not None and not in_table:
         raise InputError(
             f"features is {str(features)!r}, but only a table of coefficients takes them, and {path} ends "
             f"in {path.suffix!r}: leave it out, or give the coefficients as .csv or .parquet."
         )
-    if default is not None and (features is not None or not is_table):
+    if default is not None and (features is not None or not in_table):
         raise InputError(
             f"default is {default:g}, but only a long table of losses can leave cells out: leave it out."
         )

@@ -18,6 +18,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.io.tables import (
     Table,
+    TableSource,
     first_missing,
     in_order,
     label_columns,
@@ -33,9 +34,9 @@ from normalfan.problem.mdp import MDP
 AXES = {"step": "H", "state": "S", "action": "A"}
 
 
-def read_loss_table(path: Path, mdp: MDP, default: float | None = None) -> ArrayLosses:
+def read_loss_table(source: TableSource, mdp: MDP, default: float | None = None) -> ArrayLosses:
     """A long table of losses; `default` is the loss of cells that it leaves out."""
-    table = read_table(path, ("round", "loss"), tuple(AXES))
+    table = read_table(source, ("round", "loss"), tuple(AXES))
     losses = table.numbers("loss")
     rounds = in_order(table.text("round"))
     names = {"round": rounds} | {c: names for c, names in names_along(mdp).items() if c in table.columns}
@@ -121,7 +122,7 @@ def read_features(path: str | Path, mdp: MDP) -> tuple[list[str], Any]:
     return features, sparse.csr_array((numbers, (rows, entry.reshape(-1))), shape=shape)
 
 
-def read_factored(coefficients: Path, features: str | Path, mdp: MDP) -> FactoredLosses:
+def read_factored(coefficients: TableSource, features: str | Path, mdp: MDP) -> FactoredLosses:
     """Factored losses from their two tables."""
     names, matrix = read_features(features, mdp)
     table = read_table(coefficients, ("round",), optional=None)

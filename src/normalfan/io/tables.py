@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,12 @@ from normalfan.problem.mdp import MDP
 if TYPE_CHECKING:
     import polars
 
+TableSource: TypeAlias = "str | Path | polars.DataFrame"
+"""A .csv or .parquet file, a folder of .parquet files that are one table, or a frame."""
+
 SUFFIXES = (".csv", ".parquet")
+FRAME = Path("the frame")
+"""What a sentence calls a table that has no path."""
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _PLACE = "__place__"  # the column with each row's line or row number
@@ -123,19 +128,30 @@ class Table:
         )
 
 
-def read_table(source: str | Path, required: Sequence[str], optional: Sequence[str] | None = ()) -> Table:
-    """A CSV or Parquet file with at least one row and the columns that were asked for.
+def path_of(source: TableSource) -> Path:
+    """The path of a table, or what stands for it in sentences."""
+    return Path(source) if isinstance(source, str | Path) else FRAME
+
+
+def is_table(source: TableSource) -> bool:
+    """Whether `read_table` would read it."""
+    path = path_of(source)
+    return path is FRAME or path.is_dir() or path.suffix in SUFFIXES
+
+
+def read_table(source: TableSource, required: Sequence[str], optional: Sequence[str] | None = ()) -> Table:
+    """A table with at least one row and the columns that were asked for.
 
     `optional`: the other columns it may have; None means any.
     """
     import polars
 
-    path = existing_file(source)
-    if path.suffix not in SUFFIXES:
-        raise unknown_suffix(path, "a table is a .csv or .parquet file")
-    frame = _read_frame(path)
+    path = path_of(source)
+    if not is_table(source):
+        raise unknown_suffix(existing_file(path), "a table is a .csv or .parquet file")
+    frame = _read_frame(source)
     entries = [name for name in frame.columns if name != _PLACE]
-    _check_columns(path, entries, required, optional)
+    check_columns(path, entries, required, optional)
     filled = frame.filter(~polars.all_horizontal(polars.col(entries).is_null()))
     if not len(filled):
         raise InputError(f"{path} has no rows, but a table needs at least one: check how it was written.")
@@ -213,11 +229,16 @@ def _first_few(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
 
 
-def _read_frame(path: Path) -> polars.DataFrame:
+def _read_frame(source: TableSource) -> polars.DataFrame:
     import polars
 
+    if isinstance(source, polars.DataFrame):
+        return source.with_row_index(_PLACE, offset=1)
+    path = Path(source)
     try:
-        if path.suffix == ".csv":
+        if path.is_dir():
+            return _read_frame(_read_parts(path))
+        if existing_file(path).suffix == ".csv":
             frame = polars.read_csv(
                 path, infer_schema=False, row_index_name=_PLACE, row_index_offset=2, glob=False
             )
@@ -231,9 +252,23 @@ def _read_frame(path: Path) -> polars.DataFrame:
         raise InputError(f"{path} cannot be read ({reason}), but must be a {kind}: write it again.") from None
 
 
-def _check_columns(
+def _read_parts(folder: Path) -> polars.DataFrame:
+    """The Parquet files of a folder, in the order of their names, as one table."""
+    import polars
+
+    files = sorted(folder.glob("*.parquet"))
+    if not files:
+        raise InputError(f"{folder} has no .parquet file, but a folder that is a table needs one: check it.")
+    frame = polars.concat([polars.read_parquet(file, glob=False, hive_partitioning=False) for file in files])
+    # A part of a partitioned dataset is called COLUMN=VALUE, and some writers leave that column in its files.
+    column, is_part, _ = folder.name.partition("=")
+    return frame.drop(column, strict=False) if is_part else frame
+
+
+def check_columns(
     path: Path, columns: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
+    """Refuse a table without a column that it needs, and one with a column that nobody asked for."""
     for name in required:
         if name not in columns:
             raise InputError(

@@ -1,23 +1,32 @@
 """Many independent computations, each kept in a file of its own as soon as it is done.
 
-    cells     what is to be computed: a function named by its module, settings, digests of what it reads
+    cell      what is to be computed: a function named by its module, settings, digests of what it reads
     store     a folder with one Parquet file per finished cell, named by the cell's content
-    engines   Serial, Processes (this machine), Cluster (a Dask cluster, by the address of its scheduler)
+    engines   `Serial`, `Processes` (this machine), `Cluster` (a Dask cluster, by its scheduler's address)
+    run       `run_cells`: every cell that is not in the store, by an engine
+    fleet     `price_fleet`: many problems, each with a stream of its own, priced as cells
 
 A run that ends early, for whatever reason, continues where it ended when it is started again: a cell whose
-file exists is not computed a second time, by whichever engine.
-
-    from normalfan.jobs import Cell, Processes, Store, run_sweep
-
-    cells = [Cell("mypackage.study:simulate", {"seed": seed}) for seed in range(1000)]
-    outcome = run_sweep(cells, Store("results"), Processes())
+file is there is not computed a second time, by whichever engine.
 """
 
 from normalfan.jobs.cell import Cell
 from normalfan.jobs.cluster import Cluster
 from normalfan.jobs.engines import Processes, Serial
-from normalfan.jobs.outcome import Failure, Outcome
-from normalfan.jobs.run import run_sweep
+from normalfan.jobs.fleet import FleetResult, price_fleet
+from normalfan.jobs.fleet_members import Members
+from normalfan.jobs.run import Outcome, run_cells
 from normalfan.jobs.store import Store
 
-__all__ = ["Cell", "Cluster", "Failure", "Outcome", "Processes", "Serial", "Store", "run_sweep"]
+__all__ = [
+    "Cell",
+    "Cluster",
+    "FleetResult",
+    "Members",
+    "Outcome",
+    "Processes",
+    "Serial",
+    "Store",
+    "price_fleet",
+    "run_cells",
+]

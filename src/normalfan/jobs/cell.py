@@ -1,11 +1,4 @@
-"""A cell: one computation, named by its content.
-
->>> cell = Cell("normalfan.jobs.cell:echo", {"seed": 3})
->>> cell.key == Cell("normalfan.jobs.cell:echo", {"seed": 3}).key != Cell(cell.task, {"seed": 4}).key
-True
->>> cell.compute()["seed"].item()
-3
-"""
+"""A cell: one computation, named by its content."""
 
 from __future__ import annotations
 
@@ -13,30 +6,51 @@ import hashlib
 import importlib
 import json
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from normalfan.errors import InputError
-from normalfan.jobs.version import code_version
+from normalfan.sources import digest_of_code
 
 if TYPE_CHECKING:
     import polars
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Cell:
-    """A task and what it is to be called with.
+    """A task and what it is called with.
 
-    The task is a function `settings -> polars.DataFrame` that returns the same frame whenever it is called
-    with the same settings and finds the same content in what it reads: it draws from seeds in its settings
-    only. Large data are named in the settings by path, and by the digest of their content in `inputs`.
+    Parameters
+    ----------
+    task : str
+        ``"package.module:function"``. The function takes the settings and returns a ``polars.DataFrame``, the
+        same one whenever settings and inputs are the same: it draws random numbers from seeds in its settings
+        only.
+    settings : mapping
+        Plain JSON: numbers, strings, lists, mappings. Large data are named by path.
+    inputs : mapping of str to str
+        Digests, by name, of the content of the files that the settings name.
+
+    Raises
+    ------
+    InputError
+        If the task is not such a name, or the settings are not plain JSON.
+
+    Examples
+    --------
+    >>> cell = Cell("normalfan.jobs.cell:echo", {"seed": 3})
+    >>> cell.compute()["seed"].item()
+    3
+    >>> cell.key == Cell(cell.task, {"seed": 3}).key, cell.key == Cell(cell.task, {"seed": 4}).key
+    (True, False)
     """
 
-    task: str  # "package.module:function"
-    settings: Mapping[str, Any]  # plain JSON
-    inputs: Mapping[str, str] = field(default_factory=dict)  # name -> digest of content
-    _digest: str = field(init=False, repr=False, compare=False)  # of the settings, which may be long
+    task: str
+    settings: Mapping[str, Any]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    _digest: str = field(init=False, compare=False)  # of the settings, which may be long
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\w+(\.\w+)*:\w+", self.task):
@@ -48,10 +62,19 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The address of the result: a digest of all that decides it, the code of this process included."""
-        return _digest_of([self.task, self._digest, self.inputs, code_version(self.task)])
+        """The name of the result: a digest of all that decides it, with the task's code in this process."""
+        module = self.task.partition(":")[0]
+        try:
+            code = digest_of_code(module)
+        except ModuleNotFoundError:
+            raise InputError(
+                f"task module {module!r} was not found, but every process must import it by that name: "
+                f"install its package, or put its folder on PYTHONPATH."
+            ) from None
+        return _digest_of([self.task, self._digest, self.inputs, code])
 
     def compute(self) -> polars.DataFrame:
+        """Call the task, here and now."""
         import polars
 
         module, _, function = self.task.partition(":")
@@ -65,6 +88,9 @@ class Cell:
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Cell({self.task!r}, {reprlib.repr(dict(self.settings))})"
 
     def __str__(self) -> str:
         return f"{self.task} {_canonical(self.settings)}"

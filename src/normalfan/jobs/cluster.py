@@ -4,8 +4,8 @@ The cluster is started by Dask's own tools. Its workers need the same code as th
 store under the same path; both are checked on all of them before anything runs, and the code once more with
 every cell, since workers may join later.
 
-Dask hands a batch to another worker when one dies. When the scheduler is gone there is nothing left to ask:
-the sweep ends, and the same command continues it.
+Dask hands a batch to another worker when one dies. When the scheduler is gone the run ends, and the same
+command continues it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from normalfan.errors import InputError, WorkStopped
 from normalfan.jobs.batch import Batch, Report, run_batch
 from normalfan.jobs.engines import BATCHES_AHEAD, Crew
 from normalfan.jobs.store import Store
-from normalfan.jobs.version import package_version
+from normalfan.sources import library_version
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -41,12 +41,23 @@ LOOK_AGAIN_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Dask cluster, by the address of its scheduler, such as tcp://10.0.0.1:8786."""
+    """A Dask cluster.
+
+    Parameters
+    ----------
+    address : str
+        That of its scheduler.
+
+    Examples
+    --------
+    >>> Cluster("tcp://10.0.0.1:8786")
+    Cluster(address='tcp://10.0.0.1:8786')
+    """
 
     address: str
 
     @contextmanager
-    def open(self, store: Store) -> Iterator[Crew]:
+    def _open(self, store: Store) -> Iterator[Crew]:
         try:
             import distributed
         except ModuleNotFoundError:
@@ -61,8 +72,8 @@ class Cluster:
                 )
             except (OSError, ValueError) as error:
                 raise InputError(
-                    f"no Dask scheduler answered at {self.address} ({error}), but the sweep was to run "
-                    f"there: start one with `dask scheduler`, or correct the address."
+                    f"no Dask scheduler answered at {self.address} ({error}), but the run needs one: start "
+                    f"one with `dask scheduler`, or correct the address."
                 ) from None
             try:
                 _check_workers(client, store, self.address)
@@ -84,10 +95,6 @@ class _DaskCrew:
             self._count_workers()
         return BATCHES_AHEAD * self.threads
 
-    @property
-    def in_flight(self) -> int:
-        return len(self.batches)
-
     def submit(self, batch: Batch) -> None:
         with self._scheduler_needed():
             future = self.client.submit(run_batch, self.store, batch, pure=False)
@@ -95,22 +102,14 @@ class _DaskCrew:
         future.add_done_callback(self.ended.put)
 
     def wait(self) -> list[tuple[Batch, Report]]:
-        ended = [self._next_ended()]
-        with suppress(Empty):
-            while True:
-                ended.append(self.ended.get_nowait())
         with self._scheduler_needed():
-            return [(self.batches.pop(future), _report(future)) for future in ended]
-
-    def _next_ended(self) -> Future[Report]:
-        while True:
-            try:
-                return self.ended.get(timeout=1.0)
-            except Empty:
-                with self._scheduler_needed():
-                    if self.client.status != "running" or any(f.cancelled() for f in self.batches):
-                        raise CancelledError from None
-                    self._count_workers()
+            while True:
+                with suppress(Empty):
+                    future = self.ended.get(timeout=1.0)
+                    return [(self.batches.pop(future), _report(future))]
+                if self.client.status != "running" or any(future.cancelled() for future in self.batches):
+                    raise CancelledError
+                self._count_workers()
 
     def _count_workers(self) -> None:
         with self._scheduler_needed():
@@ -120,7 +119,7 @@ class _DaskCrew:
             self.threads, self.staffed = threads, self.counted
         elif self.counted - self.staffed > WORKERLESS_SECONDS:
             raise WorkStopped(
-                f"The sweep stopped: the cluster at {self.address} has had no worker for "
+                f"The run stopped: the cluster at {self.address} has had no worker for "
                 f"{WORKERLESS_SECONDS:.0f} s; start some, and run the same command again: finished cells "
                 f"stay."
             )
@@ -131,7 +130,7 @@ class _DaskCrew:
             yield
         except (OSError, CancelledError):
             raise WorkStopped(
-                f"The sweep stopped: the scheduler at {self.address} is gone; start it again, with workers, "
+                f"The run stopped: the scheduler at {self.address} is gone; start it again, with workers, "
                 f"and run the same command again: finished cells stay."
             ) from None
 
@@ -143,10 +142,10 @@ def _report(future: Future[Report]) -> Report:
         report: Report = future.result()
     except KilledWorker as killed:
         return Report(deaths=killed.allowed_failures + 1)
-    except (OSError, CancelledError):
+    except (OSError, CancelledError, WorkStopped):
         raise
     except Exception as error:  # noqa: BLE001  tasks catch their own: this is Dask's
-        raise WorkStopped(f"The sweep stopped: the cluster cannot run its tasks ({error}).") from None
+        raise WorkStopped(f"The run stopped: the cluster cannot run its tasks ({error}).") from None
     return report
 
 
@@ -158,57 +157,51 @@ def _check_workers(client: Client, store: Store, address: str) -> None:
         client.wait_for_workers(1, timeout=WORKERLESS_SECONDS)
     except NobodyCame:
         raise InputError(
-            f"the cluster at {address} has no workers, but the sweep needs at least one: "
+            f"the cluster at {address} has no workers, but the run needs at least one: "
             f"start some with `dask worker {address}`."
         ) from None
     token = store.folder / f".seen-{uuid4().hex}"
     token.touch()
     try:
-        answers = {"the scheduler": _ask_scheduler(client)}
-        found = client.run(_look_around, token, on_error="return")
-        answers |= {f"worker {worker}": answer for worker, answer in found.items()}
+        found = client.run(_introduce, token, on_error="return")
     finally:
         token.unlink()
+    answers: dict[str, Any] = {f"worker {worker}": answer for worker, answer in found.items()}
+    try:
+        answers["the scheduler"] = client.run_on_scheduler(library_version), True
+    except Exception as error:  # noqa: BLE001  whatever it met, the sentence is the same
+        answers["the scheduler"] = error
     for who, answer in answers.items():
         _check_answer(who, answer, store)
-
-
-def _ask_scheduler(client: Client) -> Any:
-    try:
-        return client.run_on_scheduler(package_version), ""
-    except Exception as error:  # noqa: BLE001  whatever it met, the sentence is the same
-        return error
 
 
 def _check_answer(who: str, answer: Any, store: Store) -> None:
     if isinstance(answer, BaseException):
         raise InputError(
             f"{who} cannot run this version of normalfan ({type(answer).__name__}: {answer}), but results "
-            f"must come from the same code everywhere: install normalfan {package_version()} there."
+            f"must come from the same code everywhere: install normalfan {library_version()} there."
         )
-    version, obstacle = answer
-    if version != package_version():
+    version, may_write = answer
+    if version != library_version():
         raise InputError(
-            f"{who} runs normalfan {version}, but this process runs {package_version()} and results must "
+            f"{who} runs normalfan {version}, but this process runs {library_version()} and results must "
             f"come from the same code everywhere: install one version, and restart what runs another."
         )
-    if obstacle:
+    if not may_write:
         raise InputError(
-            f"{who} {obstacle} {store.folder}, but workers write their results there: choose a folder on a "
-            f"file system that all machines share, under the same path."
+            f"{who} does not see {store.folder} or cannot write to it, but workers write their results "
+            f"there: choose a folder on a file system that all machines share, under the same path."
         )
 
 
-def _look_around(token: Path) -> tuple[str, str]:
-    """What a worker is and sees: its version, and what keeps it from the store."""
-    if not token.exists():
-        return package_version(), "does not see"
-    return package_version(), "" if os.access(token.parent, os.W_OK) else "cannot write to"
+def _introduce(token: Path) -> tuple[str, bool]:
+    """What a worker says of itself: its code, and whether it can write beside a file that the client made."""
+    return library_version(), token.exists() and os.access(token.parent, os.W_OK)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What Dask says about lost connections is said by us, in a sentence."""
+    """Without Dask's log of lost connections: our own sentence says it."""
     before = {
         logger: logger.level
         for name, logger in logging.root.manager.loggerDict.items()

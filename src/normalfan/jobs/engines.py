@@ -1,7 +1,7 @@
 """Where cells are computed: here, or by processes of this machine.
 
-An engine opens a crew for one sweep, and the crew's workers end with it: when the sweep is done, when it is
-interrupted, and when the process that started them is killed.
+An engine opens a crew of workers for one run. The workers end when the run is done, when it is interrupted,
+and when the process that started them is killed.
 """
 
 from __future__ import annotations
@@ -36,15 +36,12 @@ ONE_THREAD = (
 
 
 class Crew(Protocol):
-    """Workers at work on one sweep."""
+    """The workers of one run."""
 
     @property
     def room(self) -> int:
         """How many batches to keep in flight."""
         ...
-
-    @property
-    def in_flight(self) -> int: ...
 
     def submit(self, batch: Batch) -> None: ...
 
@@ -54,12 +51,15 @@ class Crew(Protocol):
 
 
 class Engine(Protocol):
-    """Where cells are computed."""
+    """Where cells are computed: `Serial`, `Processes` or `Cluster`."""
 
-    def open(self, store: Store) -> AbstractContextManager[Crew]: ...
+    def _open(self, store: Store) -> AbstractContextManager[Crew]:
+        """Workers for one run, which write their results to a store; for `run_cells` only."""
+        ...
 
 
 def usable_cores() -> int:
+    """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -67,10 +67,16 @@ def usable_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Serial:
-    """One cell after the other, in this process."""
+    """One cell after the other, in this process.
+
+    Examples
+    --------
+    >>> Serial()
+    Serial()
+    """
 
     @contextmanager
-    def open(self, store: Store) -> Iterator[Crew]:
+    def _open(self, store: Store) -> Iterator[Crew]:
         yield _Alone(store)
 
 
@@ -79,23 +85,36 @@ class _Alone:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.batches: list[Batch] = []
-
-    @property
-    def in_flight(self) -> int:
-        return len(self.batches)
 
     def submit(self, batch: Batch) -> None:
-        self.batches.append(batch)
+        self.batch = batch
 
     def wait(self) -> list[tuple[Batch, Report]]:
-        batch = self.batches.pop()
-        return [(batch, run_batch(self.store, batch))]
+        return [(self.batch, run_batch(self.store, self.batch))]
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Processes of this machine, by default one for each core that this process may use."""
+    """Processes of this machine, each computing on one thread.
+
+    A program that uses it starts its work under ``if __name__ == "__main__":``, because every worker imports
+    the program.
+
+    Parameters
+    ----------
+    workers : int, optional
+        How many; by default one for each core that this process may use.
+
+    Raises
+    ------
+    InputError
+        If `workers` is below 1.
+
+    Examples
+    --------
+    >>> Processes(8)
+    Processes(workers=8)
+    """
 
     workers: int | None = None
 
@@ -106,7 +125,7 @@ class Processes:
             )
 
     @contextmanager
-    def open(self, store: Store) -> Iterator[Crew]:
+    def _open(self, store: Store) -> Iterator[Crew]:
         crew = _LocalCrew(store, self.workers or usable_cores())
         try:
             yield crew
@@ -121,10 +140,6 @@ class _LocalCrew:
         self.batches: dict[Future[Report], Batch] = {}
         self._start()
 
-    @property
-    def in_flight(self) -> int:
-        return len(self.batches)
-
     def submit(self, batch: Batch) -> None:
         future: Future[Report]
         try:
@@ -136,7 +151,9 @@ class _LocalCrew:
         self.batches[future] = batch
 
     def wait(self) -> list[tuple[Batch, Report]]:
-        ended, _ = wait_for(self.batches, return_when=FIRST_COMPLETED)
+        ended: set[Future[Report]] = set()
+        while not ended:  # not in one go: with polars loaded, an interrupt does not wake a thread that waits
+            ended, _ = wait_for(self.batches, timeout=0.5, return_when=FIRST_COMPLETED)
         if any(isinstance(future.exception(), BrokenProcessPool) for future in ended):
             # One process died, and the pool ends with it.
             ended, _ = wait_for(self.batches)
@@ -171,12 +188,12 @@ def _report(future: Future[Report]) -> Report:
 
 
 def _begin_work(lifeline: Connection) -> None:
-    """Leave interrupts to the client, and go when it is gone."""
+    """Leave interrupts to the client, and end when it is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_go_with_the_client, args=(lifeline,), daemon=True).start()
+    threading.Thread(target=_end_with_the_client, args=(lifeline,), daemon=True).start()
 
 
-def _go_with_the_client(lifeline: Connection) -> None:
+def _end_with_the_client(lifeline: Connection) -> None:
     # Only the client holds the other end, and never writes: what ends the wait is its closing.
     lifeline.poll(None)
     with writing:

@@ -1,70 +1,179 @@
-"""The client's loop: hand out batches, a bounded number at a time, and count what comes back."""
+"""The client's side: hand out batches of cells, a bounded number at a time, and count what comes back.
+
+A batch is to take about a second: much shorter ones would be all bookkeeping, much longer ones would leave
+workers idle at the end. The time of a cell is measured during the run, for each task.
+
+The cells of a batch whose worker died are handed out again one by one; a cell that is lost once more is run
+with nothing else in flight. If workers die even then, the cell is the cause, and is given up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sized
+from dataclasses import dataclass, field
 
-from normalfan.errors import WorkStopped
 from normalfan.jobs.batch import Batch, Report
 from normalfan.jobs.cell import Cell
-from normalfan.jobs.engines import Crew, Engine
-from normalfan.jobs.outcome import LISTED, Failure, Outcome
-from normalfan.jobs.plan import Plan
+from normalfan.jobs.engines import Engine
 from normalfan.jobs.store import Store
 from normalfan.progress import progress_bar
 
+BATCH_SECONDS = 1.0
+MOST_CELLS = 1000
+FADING = 0.98
+"""What a measurement still weighs after the next one: the last fifty cells of a task count most."""
 
-def run_sweep(
-    cells: Iterable[Cell], store: Store, engine: Engine, *, progress: bool = True, label: str = ""
-) -> Outcome:
-    """Compute every cell that the store does not hold yet.
+SUSPICIOUS, FATAL = 2, 4
+"""Cells that so many workers died with are run alone, and given up when they are alone."""
 
-    `cells` may be a generator: it is read only as far as workers have room. A cell that raises is listed in
-    the outcome and does not end the sweep. `WorkStopped` is raised when no cell could go on: the disk is
-    full, the scheduler is gone.
+LISTED = 1000
+"""How many failures are kept: nobody would read a list of a million."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the cells of a run.
+
+    Attributes
+    ----------
+    finished, reused, failed : int
+        How many were computed by this run, were found in the store, have no result.
+    failures : tuple of (Cell, str)
+        The first 1000 cells without a result, each with the reason.
+
+    Examples
+    --------
+    >>> Outcome(finished=3, reused=2, failed=0, failures=())
+    Outcome(finished=3, reused=2, failed=0)
     """
-    store.prepare()
+
+    finished: int
+    reused: int
+    failed: int
+    failures: tuple[tuple[Cell, str], ...] = field(repr=False)
+
+
+def run_cells(
+    cells: Iterable[Cell], store: Store, engine: Engine, *, progress: bool = False, label: str = "cells"
+) -> Outcome:
+    """Compute every cell whose result is not in the store yet.
+
+    A run that ends early, for whatever reason, continues where it ended when it is started again.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        What to compute. A generator is read only as far as workers have room.
+    store : Store
+        Where results are kept, each as soon as it is there.
+    engine : Engine
+        Who computes: ``Serial()``, ``Processes()`` or ``Cluster(address)``. Results are equal to the bit.
+    progress : bool
+        Show a progress bar.
+    label : str
+        The name of the bar.
+
+    Returns
+    -------
+    Outcome
+        How many cells were computed, reused and failed; a cell that raises does not end the run.
+
+    Raises
+    ------
+    InputError
+        If the store cannot be written to, or the engine cannot start.
+    WorkStopped
+        If no cell can go on: the disk is full, the scheduler is gone, a worker runs other code.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from normalfan.jobs import Serial
+    >>> cells = [Cell("normalfan.jobs.cell:echo", {"seed": seed}) for seed in range(5)]
+    >>> store = Store(tempfile.mkdtemp())
+    >>> run_cells(cells[:3], store, Serial())
+    Outcome(finished=3, reused=0, failed=0)
+    >>> run_cells(cells, store, Serial())
+    Outcome(finished=2, reused=3, failed=0)
+    """
+    store._prepare()
     total = len(cells) if isinstance(cells, Sized) else None
-    with progress_bar(label or "cells", total, progress) as advance:
-        tally = _Tally(advance)
-        plan = Plan(cells, store, tally.reuse)
-        with engine.open(store) as crew:
-            _drive(crew, plan, tally)
-    return Outcome(tally.finished, tally.reused, tally.failed, tuple(tally.failures))
+    with progress_bar(label, total, progress) as advance, engine._open(store) as crew:
+        work = _Work(cells, store, advance)
+        in_flight = 0
+        while True:
+            while in_flight < crew.room and (batch := work.next_batch(idle=not in_flight)):
+                crew.submit(batch)
+                in_flight += 1
+                if batch.alone:
+                    break
+            if not in_flight:
+                return Outcome(work.finished, work.reused, work.failed, tuple(work.failures))
+            for batch, report in crew.wait():
+                in_flight -= 1
+                work.take(batch, report)
 
 
-def _drive(crew: Crew, plan: Plan, tally: _Tally) -> None:
-    while True:
-        while crew.in_flight < crew.room and (batch := plan.next_batch(idle=not crew.in_flight)):
-            crew.submit(batch)
-            if batch.alone:
-                break
-        if not crew.in_flight:
-            return
-        for batch, report in crew.wait():
-            if report.deaths:
-                report = plan.hand_out_again(batch, report.deaths)
-            if report.trouble:
-                raise WorkStopped(f"The sweep stopped: {report.trouble}")
-            plan.learn(report)
-            tally.count(batch, report)
+class _Work:
+    """What is still to do, and counts of what is done."""
 
-
-class _Tally:
-    """Counts, and the progress bar."""
-
-    def __init__(self, advance: Callable[[int], None]) -> None:
-        self.advance = advance
+    def __init__(self, cells: Iterable[Cell], store: Store, advance: Callable[[int], None]) -> None:
+        self.store, self.advance = store, advance
+        self.missing = self._missing(cells)
+        self.again: deque[Batch] = deque()
+        self.suspects: deque[Batch] = deque()
+        self.measured: dict[str, tuple[float, float]] = {}  # task -> cells and seconds, faded
         self.finished = self.reused = self.failed = 0
-        self.failures: list[Failure] = []
+        self.failures: list[tuple[Cell, str]] = []
 
-    def reuse(self) -> None:
-        self.reused += 1
-        self.advance(1)
+    def next_batch(self, *, idle: bool) -> Batch | None:
+        """The next batch, if there is one that may run now; `idle`: nothing is in flight."""
+        if self.suspects:
+            return self.suspects.popleft() if idle else None
+        if self.again:
+            return self.again.popleft()
+        cells, expected = [], 0.0
+        for cell, key in self.missing:
+            cells.append((cell, key))
+            measured, seconds = self.measured.get(cell.task, (1.0, BATCH_SECONDS))
+            expected += seconds / measured
+            if expected >= BATCH_SECONDS or len(cells) == MOST_CELLS:
+                break
+        return Batch(tuple(cells)) if cells else None
 
-    def count(self, batch: Batch, report: Report) -> None:
+    def take(self, batch: Batch, report: Report) -> None:
+        """Count what a batch came to; plan again what dead workers left undone."""
+        if report.deaths:
+            report = self._hand_out_again(batch, batch.deaths + report.deaths)
+        for task, seconds in report.timings:
+            cells, spent = self.measured.get(task, (0.0, 0.0))
+            self.measured[task] = FADING * cells + 1, FADING * spent + seconds
         self.finished += report.finished
         self.failed += len(report.failures)
-        self.advance(report.finished + len(report.failures))
         for i, message in report.failures[: LISTED - len(self.failures)]:
-            self.failures.append(Failure(batch.cells[i], message))
+            self.failures.append((batch.cells[i][0], message))
+        self.advance(report.finished + len(report.failures))
+
+    def _hand_out_again(self, lost: Batch, deaths: int) -> Report:
+        """The report that the dead workers would have sent about what need not be done again."""
+        report = Report()
+        for i, (cell, key) in enumerate(lost.cells):
+            if key in self.store:
+                report.finished += 1
+            elif lost.alone and deaths >= FATAL:
+                report.failures.append((i, f"the worker died, each of the last {deaths} times"))
+            elif deaths >= SUSPICIOUS:
+                self.suspects.append(Batch(((cell, key),), deaths, alone=True))
+            else:
+                self.again.append(Batch(((cell, key),), deaths))
+        return report
+
+    def _missing(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, str]]:
+        for cell in cells:
+            key = cell.key
+            if key in self.store:
+                self.reused += 1
+                self.advance(1)
+            else:
+                yield cell, key

@@ -2,8 +2,8 @@
 
     folder/3f/3fa94c….parquet
 
-Files may be read while a sweep goes on, by anything that reads Parquet; a folder may hold the results of many
-sweeps. Several machines write to one store through a shared file system.
+Files may be read during a run, by anything that reads Parquet; a folder may keep the results of many runs.
+Several machines write to one store through a shared file system.
 """
 
 from __future__ import annotations
@@ -29,49 +29,82 @@ ABANDONED_AFTER = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A folder of results."""
+    """A folder of results; ``cell in store`` says whether a cell's is there.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where the files are; a run creates it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> cell, store = Cell("normalfan.jobs.cell:echo", {"seed": 3}), Store(tempfile.mkdtemp())
+    >>> cell in store
+    False
+    """
 
     folder: Path
 
     def __init__(self, folder: str | Path) -> None:
         object.__setattr__(self, "folder", Path(folder).resolve())
 
-    def path(self, cell: Cell) -> Path:
-        return self.path_of(cell.key)
-
-    def path_of(self, key: str) -> Path:
+    def _path(self, cell: Cell | str) -> Path:
+        key = cell if isinstance(cell, str) else cell.key
         # 256 folders: some file systems and most people dislike a million files in one.
         return self.folder / key[:2] / f"{key}.parquet"
 
-    def __contains__(self, cell: Cell) -> bool:
-        return self.holds(cell.key)
-
-    def holds(self, key: str) -> bool:
-        # Not by pathlib, which interns the parts of every path: this is asked about every cell of a sweep.
+    def __contains__(self, cell: Cell | str) -> bool:
+        key = cell if isinstance(cell, str) else cell.key
+        # Not by pathlib, which interns the parts of every path: this is asked about every cell of a run.
         return os.path.exists(f"{self.folder}/{key[:2]}/{key}.parquet")  # noqa: PTH110
 
     def read(self, cell: Cell) -> polars.DataFrame:
+        """Read a result that is there.
+
+        Parameters
+        ----------
+        cell : Cell
+            The cell that was computed.
+
+        Returns
+        -------
+        polars.DataFrame
+            What its task returned.
+        """
         import polars
 
-        return polars.read_parquet(self.path(cell))
+        return polars.read_parquet(self._path(cell))
 
     def seconds(self, cell: Cell) -> float:
-        """CPU seconds that the task took, on the thread that ran it."""
+        """How long a result took to compute.
+
+        Parameters
+        ----------
+        cell : Cell
+            The cell that was computed.
+
+        Returns
+        -------
+        float
+            Processor seconds of the thread that ran the task.
+        """
         import polars
 
-        return float(polars.read_parquet_metadata(self.path(cell))["seconds"])
+        return float(polars.read_parquet_metadata(self._path(cell))["seconds"])
 
-    def write(self, key: str, result: polars.DataFrame, seconds: float) -> None:
+    def _write(self, key: str, result: polars.DataFrame, seconds: float) -> None:
+        """Keep the result of the cell with this key."""
         # Into memory first: errors of the disk are then ours to meet, and few large writes reach it.
         content = io.BytesIO()
         result.write_parquet(content, metadata={"seconds": repr(seconds)})
-        path = self.path_of(key)
+        path = self._path(key)
         path.parent.mkdir(exist_ok=True)
         with written_atomically(path) as file:
             file.write(content.getbuffer())
 
-    def prepare(self) -> None:
-        """Create the folder, make sure that it can be written to, and drop what killed runs left behind."""
+    def _prepare(self) -> None:
+        """Create the folder, check that it can be written to, and remove what killed runs left behind."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):

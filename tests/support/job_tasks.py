@@ -1,4 +1,4 @@
-"""Tasks for the tests of sweeps: harmless ones, and some that misbehave."""
+"""Tasks for the tests of jobs: harmless ones, and some that misbehave."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import polars
 
 
 def draw(settings: Mapping[str, Any]) -> polars.DataFrame:
-    """Random numbers; slowly, if asked to."""
+    """Random numbers; if asked to, slowly, or not before there is a file called `gate`."""
     time.sleep(settings.get("seconds", 0.0))
+    while "gate" in settings and not Path(settings["gate"]).exists():
+        time.sleep(0.01)
     rng = np.random.default_rng(settings["seed"])
     return polars.DataFrame({"seed": settings["seed"], "number": rng.random(5)})
 

@@ -1,0 +1,278 @@
+"""Many decision problems, each with its own stream of losses: what did each day cost each member?
+
+Members are priced in cells, slices of about a second's work; then the rows of all cells are added up, in
+memory that does not grow with the fleet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from normalfan.errors import InputError, WorkStopped
+from normalfan.files import written_atomically
+from normalfan.jobs.cell import Cell
+from normalfan.jobs.engines import Engine
+from normalfan.jobs.fleet_members import Members, files_of
+from normalfan.jobs.fleet_task import read_member, schema_of_rows
+from normalfan.jobs.run import Outcome, run_cells
+from normalfan.jobs.store import Store
+
+if TYPE_CHECKING:
+    import polars
+
+TASK = "normalfan.jobs.fleet_task:price_members"
+
+CELL_ENTRIES = 1e8
+"""Entries of losses (rounds × steps × states × actions) that a core prices in about a second."""
+
+MOST_MEMBERS = 512
+"""Members in a cell, if they are small."""
+
+FILES_AT_ONCE = 8
+"""Files that the client looks at together."""
+
+ROWS_AT_ONCE = 8192
+"""Rows in a group of the members' file: polars keeps some groups in memory at a time."""
+
+LISTED = 5
+"""Members that the totals name."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTotal:
+    """What one member's stream came to.
+
+    Attributes
+    ----------
+    member : str
+        Its name.
+    total : float
+        Of all its prices.
+    worst_round, worst_price : str, float
+        Its costliest round.
+    """
+
+    member: str
+    total: float
+    worst_round: str
+    worst_price: float
+
+
+@dataclass(frozen=True, slots=True)
+class FleetTotals:
+    """What a fleet came to.
+
+    Attributes
+    ----------
+    members, rounds : int
+        How many members could be priced, and their rounds.
+    free, negligible, priced : int
+        The rounds after each member's first are of one of these kinds.
+    total : float
+        Of all prices.
+    worst_round : MemberTotal or None
+        The member that has the costliest round of the fleet.
+    costliest : tuple of MemberTotal
+        The five members that cost most.
+    problems : int
+        How many members could not be priced.
+    problem_list : tuple of (str, str)
+        The first five of them, each with the reason.
+    """
+
+    members: int
+    rounds: int
+    free: int
+    negligible: int
+    priced: int
+    total: float
+    worst_round: MemberTotal | None
+    costliest: tuple[MemberTotal, ...] = field(repr=False)
+    problems: int
+    problem_list: tuple[tuple[str, str], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetResult:
+    """What became of a fleet; see `price_fleet`.
+
+    Attributes
+    ----------
+    cells : Path
+        A Parquet dataset with a row for each member and lists of its prices, values and crossings.
+    members : Path
+        One Parquet file with the same rows, without the lists.
+    outcome : Outcome
+        How the run went.
+    totals : FleetTotals
+        What all members came to.
+
+    Examples
+    --------
+    See `price_fleet`.
+    """
+
+    cells: Path
+    members: Path
+    outcome: Outcome
+    totals: FleetTotals
+
+
+def price_fleet(
+    members: Members, folder: str | Path, engine: Engine, *, progress: bool = False
+) -> FleetResult:
+    """Price every member's stream.
+
+    Parameters
+    ----------
+    members : Members
+        Who is in the fleet.
+    folder : str or Path
+        Where results are kept; those that are there already are used again.
+    engine, progress : Engine, bool
+        As in `run_cells`.
+
+    Returns
+    -------
+    FleetResult
+        A member that cannot be priced has a sentence that says why; the others are priced.
+
+    Raises
+    ------
+    InputError, WorkStopped
+        As in `run_cells`; finished members stay.
+
+    Examples
+    --------
+    >>> import numpy as np, polars, tempfile
+    >>> import normalfan as nf
+    >>> from normalfan.jobs import Serial
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> nf.io.save_mdp(nf.MDP(np.array([[0, 0]]), initial=0, horizon=1), folder / "model.npz")
+    >>> np.save(folder / "losses.npy", np.reshape([0.0, 1.0, 2.0, 1.5, 0.0, 1.0], (3, 1, 1, 2)))
+    >>> rows = [{"member": name, "model": "model.npz", "losses": "losses.npy"} for name in ("a", "b")]
+    >>> polars.DataFrame(rows).write_parquet(folder / "fleet.parquet")
+    >>> result = price_fleet(Members.of_table(folder / "fleet.parquet"), folder / "priced", Serial())
+    >>> result.totals.total
+    3.0
+    >>> polars.read_parquet(result.members)["total"].to_list()
+    [1.5, 1.5]
+    """
+    store = Store(Path(folder) / "cells")
+    cells = FleetCells(members)
+    outcome = run_cells(cells, store, engine, progress=progress)
+    summary = store.folder.parent / "members.parquet"
+    gather_members([store._path(key) for key in cells.keys if key in store], summary)
+    return FleetResult(store.folder, summary, outcome, total_up(summary))
+
+
+class FleetCells:
+    """The cells of a fleet, made as they are asked for; `keys` are those of the cells made so far.
+
+    How many members share a cell is decided by the size of the first one's stream and by nothing else: the
+    same fleet has the same cells whoever computes them.
+    """
+
+    def __init__(self, members: Members) -> None:
+        self.members = members
+        self.size = _members_together(next(iter(members)))
+        self.keys: list[str] = []
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.members) / self.size)
+
+    def __iter__(self) -> Iterator[Cell]:
+        members = iter(self.members)
+        # Threads, because a network's file system answers late rather than slowly.
+        with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
+            while together := list(islice(members, self.size)):
+                looked_up = list(pool.map(_look_up, together))
+                digest = hashlib.sha256("\n".join(found for _, found in looked_up).encode()).hexdigest()
+                cell = Cell(TASK, {"members": [member for member, _ in looked_up]}, {"files": digest})
+                self.keys.append(cell.key)
+                yield cell
+
+
+def _members_together(first: dict[str, Any]) -> int:
+    try:
+        mdp, stream = read_member(first)
+    except InputError:
+        return MOST_MEMBERS  # it will be in the results, with this sentence
+    entries = math.prod(mdp.shape) * (stream.n_rounds or 1)
+    return max(1, min(MOST_MEMBERS, int(CELL_ENTRIES / entries)))
+
+
+def _look_up(member: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The member, and a digest of the content of its files.
+
+    If one cannot be read, the member gets a sentence instead of a price. It is said here and not by the
+    worker, because to a worker a file may be missing for reasons of its own.
+    """
+    digests = []
+    for name, path in files_of(member).items():
+        try:
+            for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+                status = file.stat()
+                digests.append(_digest_of_file(file, status.st_size, status.st_mtime_ns))
+        except OSError as error:
+            problem = f"{path} cannot be read ({error.strerror}), but is its {name}: check the path."
+            return member | {"problem": problem}, ""
+    return member, " ".join(digests)
+
+
+@lru_cache(maxsize=1024)  # members share models, features and prices
+def _digest_of_file(path: Path, size: int, changed: int) -> str:  # noqa: ARG001  they tell versions apart
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def gather_members(cells: list[Path], target: Path) -> None:
+    """The rows of all cells, without their lists of rounds, as one file."""
+    import polars
+
+    empty = polars.LazyFrame(schema=schema_of_rows())  # no cell may have been finished
+    try:
+        with written_atomically(target) as file:
+            rows = polars.scan_parquet(cells) if cells else empty
+            rows.drop("price", "value", "crossed").sink_parquet(file, row_group_size=ROWS_AT_ONCE)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise WorkStopped(
+            f"All cells are done, but {target} could not be written ({error}); make room there or change its "
+            f"permissions, and run the same command again."
+        ) from None
+
+
+def total_up(members: Path) -> FleetTotals:
+    """What a file of members adds up to."""
+    import polars
+
+    rows = polars.scan_parquet(members, glob=False)
+    good = rows.filter(polars.col("problem").is_null())
+    bad = rows.filter(polars.col("problem").is_not_null())
+    counts = ("rounds", "free", "negligible", "priced")
+    sums = good.select(polars.len(), polars.col(counts).sum()).collect(engine="streaming").row(0, named=True)
+    return FleetTotals(
+        members=sums.pop("len"),
+        **sums,
+        # Exact until the end, so that no order of adding shows.
+        total=math.fsum(good.select("total").collect(engine="streaming")["total"]),
+        worst_round=next(iter(_largest(good, "worst_price", 1)), None),
+        costliest=_largest(good, "total", LISTED),
+        problems=bad.select(polars.len()).collect().item(),
+        problem_list=tuple(bad.select("member", "problem").head(LISTED).collect().iter_rows()),
+    )
+
+
+def _largest(rows: polars.LazyFrame, column: str, count: int) -> tuple[MemberTotal, ...]:
+    by_name = rows.select("member", "total", "worst_round", "worst_price")
+    top = by_name.top_k(count, by=[column, "member"], reverse=[False, True])
+    ordered = top.sort([column, "member"], descending=[True, False]).collect(engine="streaming")
+    return tuple(MemberTotal(**row) for row in ordered.iter_rows(named=True))

@@ -1,0 +1,58 @@
+"""Results on disk: whole or not at all, and nothing left behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from jobs_support import check_complete, draws
+from sentences import check_refusal
+
+from normalfan.errors import WorkStopped
+from normalfan.jobs import Serial, Store, run_cells
+from normalfan.jobs import store as store_module
+
+
+def test_seconds_are_those_of_the_processor(tmp_path: Path) -> None:
+    (cell,), store = draws(1, seconds=0.5), Store(tmp_path)
+    run_cells([cell], store, Serial())
+    assert 0 < store.seconds(cell) < 0.5  # asleep is not at work
+
+
+def test_a_full_disk_is_a_sentence_and_what_is_finished_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells, store = draws(10), Store(tmp_path)
+    run_cells(cells[:4], store, Serial())
+
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module, "written_atomically", full)
+        with pytest.raises(
+            WorkStopped,
+            match=r"The run stopped: .*No space left on device\); make room .* finished cells stay\.$",
+        ):
+            run_cells(cells, store, Serial())
+    check_complete(cells[:4], store)
+    assert run_cells(cells, store, Serial()).finished == 6
+
+
+def test_drafts_of_killed_runs_are_removed(tmp_path: Path) -> None:
+    (cell,), store = draws(1), Store(tmp_path)
+    run_cells([cell], store, Serial())
+    fresh, old = (store._path(cell).with_name(f".{'0' * 64}.parquet.{name}") for name in ("fresh", "old"))
+    fresh.touch()
+    old.touch()
+    os.utime(old, (0, 0))
+    run_cells([cell], store, Serial())
+    assert fresh.exists()
+    assert not old.exists()
+
+
+def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check_refusal(lambda: run_cells([], Store(tmp_path / "file" / "inside"), Serial()), "inside")
