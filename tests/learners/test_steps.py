@@ -19,7 +19,7 @@ from scipy.special import logsumexp, rel_entr, softmax
 
 import normalfan as nf
 from normalfan import learners
-from normalfan.learners.projection import project_onto_occupancies
+from normalfan.learners.oreps import project_onto_occupancies
 
 seeds = st.integers(0, 2**32 - 1)
 SOLVED_SEEDS = range(6)  # a convex program each: a few are enough, and quick

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
-import pkgutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -15,23 +13,23 @@ from hypothesis import strategies as st
 from problems import Problem, random_problem
 from scipy.optimize import minimize
 
-import normalfan.learners.tracking
-from normalfan import MDP, Face, InputError, TieRule, occupancy, optimal_face
+from normalfan import MDP, Face, InputError, TieRule, learners, occupancy, optimal_face
 from normalfan.geometry.face import canonical
+from normalfan.learners import euclidean
 from normalfan.learners.models import ExponentialAverage, LastLoss
 from normalfan.learners.protocol import Clairvoyant
-from normalfan.learners.tracking import nearest
-from normalfan.learners.tracking.prediction import Oracle, Predictive
-from normalfan.learners.tracking.selection import (
+from normalfan.learners.selectors import (
     Lexicographic,
+    Oracle,
+    Predictive,
     RandomPoint,
     RandomVertex,
     Selector,
     first_vertex,
     uniform_policy,
 )
-from normalfan.learners.tracking.sticky import StickyEntropy, StickyEuclidean
-from normalfan.learners.tracking.tracker import FaceTracker
+from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
+from normalfan.learners.tracker import FaceTracker
 from normalfan.regret.decompose import decompose
 from normalfan.regret.run import run
 
@@ -59,20 +57,9 @@ class Constant:
         return self.loss
 
 
-def is_protocol(member: type) -> bool:
-    return getattr(member, "_is_protocol", False)
-
-
 def test_every_selector_of_the_package_is_tried() -> None:
-    found = set()
-    for module in pkgutil.iter_modules(normalfan.learners.tracking.__path__):
-        members = vars(importlib.import_module(f"normalfan.learners.tracking.{module.name}"))
-        found |= {
-            name
-            for name, member in members.items()
-            if isinstance(member, type) and hasattr(member, "select") and not is_protocol(member)
-        }
-    assert found == set(SELECTORS)
+    public = {name: getattr(learners, name) for name in learners.__all__}
+    assert {name for name, member in public.items() if hasattr(member, "select")} == {*SELECTORS, "Selector"}
 
 
 def problems(seed: int, count: int, **settings: int) -> Iterator[Problem]:
@@ -362,19 +349,19 @@ def test_the_euclidean_choice_is_the_minimum(sharp: bool) -> None:
 def test_one_state_is_projected_by_sorting_as_by_searching() -> None:
     for face, rng in random_faces(23, 60, n_states=1):
         target = rng.normal(size=face.mask.shape) * 10 ** rng.uniform(-2, 2)
-        sorted_out = nearest.nearest_point(face, target)
+        sorted_out = euclidean.nearest_point(face, target)
         searched = np.zeros(face.mask.shape)
-        searched[face.mask] = nearest._wolfe(face, target[face.mask])
+        searched[face.mask] = euclidean._wolfe(face, target[face.mask])
         np.testing.assert_allclose(sorted_out, searched, atol=1e-9)
         assert face.contains(sorted_out, tolerance=1e-12)
 
 
 def test_a_search_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     face, _ = next(random_faces(29, 1, n_states=2))
-    monkeypatch.setattr(nearest, "GAP", -1.0)
-    monkeypatch.setattr(nearest, "MOST_STEPS", 3)
+    monkeypatch.setattr(euclidean, "GAP", -1.0)
+    monkeypatch.setattr(euclidean, "MOST_STEPS", 3)
     with pytest.raises(ArithmeticError, match="duality gap is still"):
-        nearest.nearest_point(face, np.zeros(face.mask.shape))
+        euclidean.nearest_point(face, np.zeros(face.mask.shape))
 
 
 @pytest.mark.parametrize("build", [StickyEntropy, StickyEuclidean])
@@ -422,7 +409,7 @@ def test_settings_without_meaning_are_refused(build: Callable[[], Selector], com
 
 
 def test_a_reference_that_shuns_the_face_is_refused() -> None:
-    from normalfan.learners.tracking.entropy import soft_backup
+    from normalfan.learners.sticky import soft_backup
 
     mdp = MDP(np.array([[0, 0]]), 0, horizon=1)
     face = optimal_face(mdp, np.array([[[0.0, 1.0]]]))
