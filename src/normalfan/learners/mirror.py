@@ -109,7 +109,7 @@ class OptimisticMirrorDescent(MirrorDescent):
     Raises
     ------
     InputError
-        If the step size is not positive and finite, the floor is not in [0, 1/A), or the model is none.
+        If the step size is not positive and finite, the floor not in [0, 1/A), or the model of another type.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class Hedge(MirrorDescent):
     Raises
     ------
     InputError
-        If the problem has more steps or states, or for the reasons of `MirrorDescent`.
+        If the problem has more steps or states, or as in `MirrorDescent`.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class OptimisticHedge(OptimisticMirrorDescent):
     Raises
     ------
     InputError
-        If the problem has more steps or states, or for the reasons of `OptimisticMirrorDescent`.
+        If the problem has more steps or states, or as in `OptimisticMirrorDescent`.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def step_size(eta: StepSize, round: int, *, may_be_infinite: bool = False) -> fl
 
 
 def check_step_size(eta: StepSize, *, may_be_infinite: bool = False) -> StepSize:
-    """Refuse a bad constant at once; a schedule is checked round by round, by `step_size`."""
+    """Refuse a bad constant at once; what a schedule says is checked in the round it is asked."""
     return eta if callable(eta) else check_constant_step("eta", eta, may_be_infinite=may_be_infinite)
 
 

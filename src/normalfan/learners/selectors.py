@@ -220,7 +220,7 @@ class Predictive(Described):
     Raises
     ------
     InputError
-        If the model is none.
+        If the model is of another type.
 
     Examples
     --------

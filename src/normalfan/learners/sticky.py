@@ -65,7 +65,7 @@ class StickyEntropy(Predictive):
     Raises
     ------
     InputError
-        If the weight is not positive and finite, the mixing not in (0, 1], or the model is none.
+        If the weight is not positive and finite, the mixing not in (0, 1], or the model of another type.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class StickyEuclidean(Predictive):
     Raises
     ------
     InputError
-        If the weight is not positive and finite, or the model is none.
+        If the weight is not positive and finite, or the model is of another type.
 
     Examples
     --------

@@ -67,8 +67,7 @@ class ThresholdedMirrorDescent(MirrorDescent):
     Raises
     ------
     InputError
-        If the threshold is negative, the penalty negative or infinite, or for the reasons of
-        `OptimisticMirrorDescent`.
+        If the threshold is negative, the penalty negative or infinite, or as in `OptimisticMirrorDescent`.
 
     Examples
     --------

@@ -60,8 +60,8 @@ class TrustRegion(MirrorDescent):
     radius : float
         α, the relative entropy that a step may spend; inf gives mirror descent.
     kind : {"per state", "average", "trajectory"}
-        What the radius limits: the step of every state, or the expectation along a trajectory, per step or
-        in all.
+        What the radius limits: the step at every state, or its expected sum along a trajectory, which
+        "average" divides by the horizon.
     floor : float
         No action becomes less likely than this: the policy is mixed with the uniform one after every step.
     ties : TieRule
@@ -106,12 +106,11 @@ class TrustRegion(MirrorDescent):
         logs = self._logs.reshape(rows, -1)
         gaps = self._gaps(policy_backup(self.mdp, policy, loss)).reshape(rows, -1)
         eta = step_size(self.eta, round, may_be_infinite=True)
-        if self.kind == "per state":
-            steps = _largest_steps(logs, gaps, None, self.radius, eta)
-        else:
+        weights = None
+        if self.kind != "per state":
             visits = occupancy(self.mdp, policy).sum(axis=2).reshape(rows)
             weights = visits / self.mdp.horizon if self.kind == "average" else visits
-            steps = _largest_steps(logs, gaps, weights, self.radius, eta)
+        steps = _largest_steps(logs, gaps, weights, self.radius, eta)
         return _charges(gaps, steps).reshape(self.mdp.shape)
 
     def _gaps(self, backup: PolicyBackup) -> FloatArray:
