@@ -23,7 +23,6 @@ PENDING = {
     "normalfan.exact",
     "normalfan.geometry",
     "normalfan.io",
-    "normalfan.learners",
     "normalfan.problem",
     "normalfan.replan",
 }

@@ -221,28 +221,23 @@ def test_what_was_observed_counts_whatever_the_number_of_the_round(name: str) ->
         assert learner.act(0)[0, 0, 0] > before[0, 0, 0]
 
 
-def test_a_learner_works_on_its_own_copy_of_a_model() -> None:
-    model = learners.ExponentialAverage(0.5)
-    learner = learners.OptimisticHedge(nf.MDP([[0, 0]], 0, horizon=1), model=model)
-    learner.observe(0, np.array([[[0.0, 1.0]]]))
-    assert model.predict() is None
+@every_setting
+def test_a_repr_is_short_and_names_the_settings(make: Make) -> None:
+    learner = make(nf.MDP([[0, 0]], 0, horizon=1))
+    shown = repr(learner)
+    assert len(shown) < 250
+    assert "0x" not in shown
+    for name in set(inspect.signature(type(learner)).parameters) - {"mdp"}:
+        assert f"{name}=" in shown
 
 
-def test_models() -> None:
-    losses = np.array([4.0, 0.0, 2.0]).reshape(3, 1, 1, 1)
-    means = {
-        learners.LastLoss(): 2.0,
-        learners.ExponentialAverage(0.5): 2.0,
-        learners.ExponentialAverage(0.25): 2.75,
-    }
-    means |= {learners.FromHistory(mean_of_history): 2.0, learners.FromHistory(lambda past: past[0]): 4.0}
-    for model, expected in means.items():
-        assert model.predict() is None
-        for loss in losses:
-            model.update(loss)
-        prediction = model.predict()
-        assert prediction is not None
-        assert prediction.item() == expected
+def test_a_repr_can_be_read() -> None:
+    assert repr(learners.OptimisticHedge(ARMS, waning)) == (
+        "OptimisticHedge(eta=waning, model=LastLoss(), floor=0.0)"
+    )
+    assert repr(learners.FixedShare(ARMS, 0.1)) == "FixedShare(eta=0.1, share=0.01)"
+    assert repr(learners.ExponentialAverage(0.5)) == "ExponentialAverage(rate=0.5)"
+    assert repr(learners.FaceTracker(ARMS)).startswith("FaceTracker(selector=Lexicographic(), ties=TieRule(")
 
 
 ARMS = nf.MDP([[0, 0]], 0, horizon=1)
@@ -282,6 +277,9 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no model": (lambda: learners.OptimisticHedge(ARMS, model=3), "int"),  # type: ignore[arg-type]
     "a model of another shape": (wrong_model, "the model's prediction"),
+    "a point with two axes": (lambda: learners.project_onto_simplex(np.zeros((2, 2))), "[2, 2]"),
+    "a point without entries": (lambda: learners.project_onto_simplex([]), "[0]"),
+    "an infinite point": (lambda: learners.project_onto_simplex([0.0, np.inf]), "point[1]"),
     "loss of another shape": (lambda: learners.Hedge(ARMS).observe(0, np.zeros(2)), "[2]"),
     "NaN loss": (lambda: learners.OReps(GRID).observe(0, np.full((2, 2, 2), np.nan)), "[0, 0, 0]"),
 }

@@ -15,9 +15,9 @@ from problems import random_problem
 from normalfan import MDP, Face, InputError, occupancy, optimal_face, value_error
 from normalfan.geometry.face import canonical, whole_polytope
 from normalfan.learners.models import ExponentialAverage, LastLoss
-from normalfan.learners.tracking.prediction import Predictive
-from normalfan.learners.tracking.sticky import StickyEntropy, StickyEuclidean
-from normalfan.learners.tracking.tracker import FaceTracker
+from normalfan.learners.selectors import Predictive
+from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
+from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
 from normalfan_paper.bounds.gate import CONSTANT, gate_bound, suppression

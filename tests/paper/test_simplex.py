@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import normalfan as nf
-from normalfan.learners.tracking.tracker import FaceTracker
+from normalfan.learners.tracker import FaceTracker
 from normalfan_paper.environments.simplex import crossings
 from normalfan_paper.experiment import Row, Scale, Verdict
 from normalfan_paper.experiments.simplex import EXPERIMENT

@@ -13,10 +13,9 @@ import normalfan as nf
 from normalfan.learners import MirrorDescent
 from normalfan.learners.evaluation import policy_backup
 from normalfan.learners.models import LastLoss
-from normalfan.learners.tracking.prediction import Oracle
-from normalfan.learners.tracking.selection import Lexicographic
-from normalfan.learners.tracking.sticky import StickyEuclidean
-from normalfan.learners.tracking.tracker import FaceTracker
+from normalfan.learners.selectors import Lexicographic, Oracle
+from normalfan.learners.sticky import StickyEuclidean
+from normalfan.learners.tracker import FaceTracker
 from normalfan_paper.environments.prefixes import Charge, PrefixFaces, flipping_bits, switching_faces
 from normalfan_paper.environments.tree import Dwell, LazyTree, Suffix, moving_path
 from normalfan_paper.simulation import simulate_prefix_tracker, simulate_tree_mirror_descent

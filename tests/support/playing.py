@@ -20,3 +20,12 @@ def paid(learner: Learner, losses: np.ndarray) -> np.ndarray:
         values.append(policy_backup(learner.mdp, learner.act(t), loss).value(learner.mdp))
         learner.observe(t, loss)
     return np.array(values)
+
+
+def plays(learner: Learner, losses: np.ndarray) -> np.ndarray:
+    """[T+1, H, S, A]: every play, and the one after the last loss."""
+    seen = []
+    for t, loss in enumerate(losses):
+        seen.append(learner.act(t))
+        learner.observe(t, loss)
+    return np.array([*seen, learner.act(len(losses))])

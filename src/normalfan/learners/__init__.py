@@ -1,4 +1,4 @@
-"""Learners: the baselines of the paper, and their neighbours, behind one protocol.
+"""Learners: the paper's tracker and baselines, and their neighbours, behind one protocol.
 
     one state         Hedge, OptimisticHedge, FixedShare, EuclideanMirrorDescent
     every problem     MirrorDescent, OptimisticMirrorDescent, TrustRegion, ThresholdedMirrorDescent, OReps
@@ -14,18 +14,28 @@ from __future__ import annotations
 
 from normalfan.learners.euclidean import EuclideanMirrorDescent, project_onto_simplex
 from normalfan.learners.evaluation import PolicyBackup, policy_backup
-from normalfan.learners.fixed_share import FixedShare
-from normalfan.learners.hedge import Hedge, OptimisticHedge
-from normalfan.learners.mirror import MirrorDescent, OptimisticMirrorDescent
+from normalfan.learners.mirror import (
+    FixedShare,
+    Hedge,
+    MirrorDescent,
+    OptimisticHedge,
+    OptimisticMirrorDescent,
+)
 from normalfan.learners.models import ExponentialAverage, FromHistory, LastLoss, LossModel
 from normalfan.learners.options import StepSize
 from normalfan.learners.oreps import OReps
 from normalfan.learners.protocol import Clairvoyant, Learner
+from normalfan.learners.selectors import (
+    Lexicographic,
+    Oracle,
+    Predictive,
+    RandomPoint,
+    RandomVertex,
+    Selector,
+)
+from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
 from normalfan.learners.thresholded import ThresholdedMirrorDescent
-from normalfan.learners.tracking.prediction import Oracle, Predictive
-from normalfan.learners.tracking.selection import Lexicographic, RandomPoint, RandomVertex, Selector
-from normalfan.learners.tracking.sticky import StickyEntropy, StickyEuclidean
-from normalfan.learners.tracking.tracker import FaceTracker
+from normalfan.learners.tracker import FaceTracker
 from normalfan.learners.trust_region import TrustRegion
 
 __all__ = [

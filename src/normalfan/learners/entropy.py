@@ -4,8 +4,8 @@ The entropic mirror step on a simplex,
 
     π'  =  argmin over p of  ⟨p, c⟩ + KL(p ‖ π)       ⇔       π'(a) ∝ π(a) exp(−c(a)),
 
-is a subtraction once π is held as log π, and stays exact where π itself has long underflowed to 0: what a
-learner has unlearned it must be able to learn again. All functions act on the last axis.
+is a subtraction once π is stored as log π. It stays exact where π itself has underflowed to 0, so a learner
+can learn again what it has unlearned. All functions act on the last axis.
 
     >>> moved = entropic_step(uniform_logs((2,)), np.array([0.0, 5000.0]))
     >>> moved
@@ -38,7 +38,7 @@ def normalised(logs: FloatArray) -> FloatArray:
     """The logs of weights, shifted so that the weights sum to 1."""
     # In two shifts: one by log Σ exp at once would leave large logs a sum that is off in its digits.
     topped = logs - logs.max(axis=-1, keepdims=True)
-    return np.asarray(topped - log_sum_exp(topped)[..., None])
+    return np.asarray(topped - np.log(np.exp(topped).sum(axis=-1, keepdims=True)))
 
 
 def with_floor(logs: FloatArray, floor: float) -> FloatArray:
@@ -46,11 +46,6 @@ def with_floor(logs: FloatArray, floor: float) -> FloatArray:
     if floor == 0:
         return logs
     return np.asarray(np.logaddexp(logs + np.log1p(-logs.shape[-1] * floor), np.log(floor)))
-
-
-def log_sum_exp(logs: FloatArray) -> FloatArray:
-    largest = logs.max(axis=-1)
-    return np.asarray(largest + np.log(np.exp(logs - largest[..., None]).sum(axis=-1)))
 
 
 def probabilities(logs: FloatArray) -> FloatArray:

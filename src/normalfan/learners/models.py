@@ -1,14 +1,6 @@
-"""Models of the coming loss: what an optimistic learner believes before it acts.
+"""Models of the coming loss: what an optimistic learner expects before it acts.
 
-    >>> model = ExponentialAverage(rate=0.5)
-    >>> model.predict() is None                            # nothing seen, nothing said
-    True
-    >>> for loss in (0.0, 1.0):
-    ...     model.update(np.full((1, 1, 2), loss))
-    >>> model.predict()
-    array([[[0.5, 0.5]]])
-
-A learner works on a copy of the model it is given, so one model may be handed to many learners.
+A learner works on a copy of the model it is given, so one model may be given to many learners.
 """
 
 from __future__ import annotations
@@ -18,8 +10,10 @@ from copy import deepcopy
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
+from normalfan.learners.options import Described
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
@@ -27,32 +21,74 @@ from normalfan.problem.mdp import MDP
 
 @runtime_checkable
 class LossModel(Protocol):
-    """Sees every loss, and predicts the next one."""
+    """Sees every loss, and predicts the next one.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> isinstance(nf.learners.LastLoss(), nf.learners.LossModel)
+    True
+    """
 
     def update(self, loss: FloatArray) -> None:
-        """Take note of a loss [H, S, A]."""
+        """See one more loss.
+
+        Parameters
+        ----------
+        loss : array [H, S, A]
+            The loss of the round that was just played.
+        """
         ...
 
     def predict(self) -> FloatArray | None:
-        """The coming loss [H, S, A], or None as long as there is nothing to go by."""
+        """Predict the coming loss [H, S, A]; None before the first `update`."""
         ...
 
 
-class LastLoss:
-    """m_{t+1} = ℓ_t: tomorrow is like today."""
+class LastLoss(Described):
+    """Expects the last loss again: m_{t+1} = ℓ_t.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> model = nf.learners.LastLoss()
+    >>> model.update([[[1.0, 2.0]]])
+    >>> model.predict()
+    array([[[1., 2.]]])
+    """
 
     def __init__(self) -> None:
         self._last: FloatArray | None = None
 
-    def update(self, loss: FloatArray) -> None:
-        self._last = read_only(np.array(loss))
+    def update(self, loss: npt.ArrayLike) -> None:
+        self._last = read_only(np.array(loss, dtype=np.float64))
 
     def predict(self) -> FloatArray | None:
         return self._last
 
 
-class ExponentialAverage:
-    """m_{t+1} = (1 − rate) m_t + rate ℓ_t from m_1 = ℓ_0; at rate 1 it is the last loss."""
+class ExponentialAverage(Described):
+    """Expects a moving average of the losses: m_{t+1} = (1 − rate) m_t + rate ℓ_t, from m_1 = ℓ_0.
+
+    Parameters
+    ----------
+    rate : float
+        The weight of the newest loss, above 0; with 1 it is `LastLoss`.
+
+    Raises
+    ------
+    InputError
+        If the rate is not above 0 and at most 1.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> model = nf.learners.ExponentialAverage(rate=0.5)
+    >>> for loss in (0.0, 1.0):
+    ...     model.update([[[loss, loss]]])
+    >>> model.predict()
+    array([[[0.5, 0.5]]])
+    """
 
     def __init__(self, rate: float = 0.5) -> None:
         if not 0 < rate <= 1:
@@ -62,34 +98,53 @@ class ExponentialAverage:
         self.rate = rate
         self._mean: FloatArray | None = None
 
-    def update(self, loss: FloatArray) -> None:
-        mean = np.array(loss) if self._mean is None else (1 - self.rate) * self._mean + self.rate * loss
-        self._mean = read_only(mean)
+    def update(self, loss: npt.ArrayLike) -> None:
+        newest = np.array(loss, dtype=np.float64)
+        self._mean = read_only(
+            newest if self._mean is None else (1 - self.rate) * self._mean + self.rate * newest
+        )
 
     def predict(self) -> FloatArray | None:
         return self._mean
 
 
-class FromHistory:
-    """Any function of the losses so far (a list, oldest first, never empty); it keeps all of them."""
+class FromHistory(Described):
+    """Expects what a function makes of all losses so far; it stores all of them.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the losses so far, a list of arrays [H, S, A] with the oldest first, never empty; returns the
+        predicted loss [H, S, A].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> model = nf.learners.FromHistory(lambda losses: np.mean(losses, axis=0))
+    >>> for loss in (0.0, 1.0):
+    ...     model.update([[[loss, loss]]])
+    >>> model.predict()
+    array([[[0.5, 0.5]]])
+    """
 
     def __init__(self, function: Callable[[list[FloatArray]], Any]) -> None:
         self.function = function
         self._history: list[FloatArray] = []
 
-    def update(self, loss: FloatArray) -> None:
-        self._history.append(read_only(np.array(loss)))
+    def update(self, loss: npt.ArrayLike) -> None:
+        self._history.append(read_only(np.array(loss, dtype=np.float64)))
 
     def predict(self) -> FloatArray | None:
         return self.function(list(self._history)) if self._history else None
 
 
 AnyModel: TypeAlias = LossModel | Callable[[list[FloatArray]], Any] | None
-"""What a learner accepts as its model: one, a function of the history, or None for the last loss."""
+"""What a learner accepts as its model: one, a function as in `FromHistory`, or None for the last loss."""
 
 
 def own_model(model: AnyModel) -> LossModel:
-    """A model that nobody else holds."""
+    """A model that nobody else changes."""
     if model is None:
         return LastLoss()
     if isinstance(model, LossModel):

@@ -1,4 +1,4 @@
-"""Step sizes and the other numbers a learner is built with, checked in one place.
+"""The numbers a learner is built with: step sizes, floors and their checks.
 
 A step size is a number or a schedule, a function of the round:
 
@@ -8,22 +8,23 @@ A step size is a number or a schedule, a function of the round:
 `DEFAULT_ETA` lies inside both of the paper's sweeps (0.04 to 1 on the simplex and the tree, 0.04 to 0.6 on
 the gridworld). It is a place to start, not a recommendation: the best value is often the edge of a sweep.
 
-The floor. Exponential weights have a memory without bound: an action that loses by g for n rounds carries
-log-odds of −ηgn and needs as many rounds of the opposite loss to come back. With `floor` = f > 0 the policy
-is, after every step, *mixed* with the uniform one,
+The floor. Exponential weights remember without limit: an action that loses by g for n rounds has log-odds of
+−ηgn and needs as many rounds of the opposite loss to come back. With `floor` = f > 0 the policy is mixed with
+the uniform one after every step,
 
     π ← (1 − A·f) π + f,
 
-so that no action is ever less likely than f, log-odds never leave ±log(1/f), and a learner recovers from
-any past within about log(1/f) / (ηg) rounds; it pays for that with a share A·f of its play spent at random
-in every state. The kept iterate is mixed, not only the play. The paper names no floor, and f = 0, the
-default, is that reading. The choice decides comparisons between learners: say which one was made.
+so that no action is ever less likely than f, log-odds stay within ±log(1/f), and a learner recovers from any
+past within about log(1/f) / (ηg) rounds. The cost is a share A·f of random play in every state. The stored
+policy is mixed, not only the played one. The paper names no floor; the default, 0, is that reading. The floor
+decides comparisons between learners: state it with every result.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from inspect import signature
 from typing import TypeAlias
 
 from normalfan.errors import InputError
@@ -38,19 +39,27 @@ DEFAULT_ETA = 0.3
 def step_size(eta: StepSize, round: int, *, may_be_infinite: bool = False) -> float:
     """The step size of a round."""
     if not callable(eta):
-        return check_positive("eta", eta, may_be_infinite=may_be_infinite)
-    return check_positive(f"eta({round})", eta(round), may_be_infinite=may_be_infinite)
+        return check_constant_step("eta", eta, may_be_infinite=may_be_infinite)
+    return check_constant_step(f"eta({round})", eta(round), may_be_infinite=may_be_infinite)
 
 
 def check_step_size(eta: StepSize, *, may_be_infinite: bool = False) -> StepSize:
     """Refuse a bad constant at once; what a schedule says is checked in the round it is asked."""
-    return eta if callable(eta) else check_positive("eta", eta, may_be_infinite=may_be_infinite)
+    return eta if callable(eta) else check_constant_step("eta", eta, may_be_infinite=may_be_infinite)
 
 
-def check_positive(name: str, number: float, *, may_be_infinite: bool = False) -> float:
+def check_constant_step(name: str, eta: float, *, may_be_infinite: bool = False) -> float:
+    """Refuse a step size that is not positive; `name` is what the message calls it."""
+    tip = "for losses around 1, try 0.04 to 1"
+    return check_positive(name, eta, may_be_infinite=may_be_infinite, remedy=tip)
+
+
+def check_positive(
+    name: str, number: float, *, may_be_infinite: bool = False, remedy: str = "leave it out for the default"
+) -> float:
     if not number > 0 or (math.isinf(number) and not may_be_infinite):
         rule = "positive" if may_be_infinite else "positive and finite"
-        raise InputError(f"{name} is {number}, but must be {rule}: leave it out for the default.")
+        raise InputError(f"{name} is {number}, but must be {rule}: {remedy}.")
     return float(number)
 
 
@@ -82,3 +91,12 @@ def check_one_state(name: str, mdp: MDP) -> MDP:
             f"of each: use MirrorDescent, which is the same update in every state and step."
         )
     return mdp
+
+
+class Described:
+    """Has a short `repr`: the parameters of its constructor, without the problem."""
+
+    def __repr__(self) -> str:
+        values = {name: getattr(self, name) for name in signature(type(self)).parameters if name != "mdp"}
+        shown = (f"{name}={getattr(value, '__name__', repr(value))}" for name, value in values.items())
+        return f"{type(self).__name__}({', '.join(shown)})"

@@ -43,7 +43,7 @@ import numpy as np
 from normalfan.geometry.bellman import occupancy, optimal_backup, restricted_backup
 from normalfan.geometry.face import Face, canonical
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.tracking.selection import first_vertex
+from normalfan.learners.selectors import first_vertex
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 

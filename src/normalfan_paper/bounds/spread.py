@@ -32,8 +32,8 @@ import numpy as np
 from normalfan.geometry.bellman import restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.reach import is_unbranched
-from normalfan.learners.tracking.entropy import soft_backup
-from normalfan.learners.tracking.nearest import nearest_point
+from normalfan.learners.euclidean import nearest_point
+from normalfan.learners.sticky import soft_backup
 from normalfan.problem.arrays import FloatArray
 
 
@@ -52,7 +52,7 @@ def entropy_spread(face: Face, reference: FloatArray) -> Spread:
     surprise = np.zeros(face.mask.shape)
     surprise[face.mask] = -np.log(reference[face.mask])
     largest = _greatest(face, surprise)
-    least = soft_backup(face, np.zeros(face.mask.shape), reference, 1.0).value
+    least, _ = soft_backup(face, np.zeros(face.mask.shape), reference, 1.0)
     return Spread(max(largest - least, 0.0), "exact")
 
 

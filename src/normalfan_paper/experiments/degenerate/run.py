@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from normalfan.learners.models import LastLoss
-from normalfan.learners.tracking.prediction import Oracle
-from normalfan.learners.tracking.selection import Lexicographic, RandomPoint, RandomVertex, Selector
-from normalfan.learners.tracking.sticky import StickyEuclidean
-from normalfan.learners.tracking.tracker import FaceTracker
+from normalfan.learners.selectors import Lexicographic, Oracle, RandomPoint, RandomVertex, Selector
+from normalfan.learners.sticky import StickyEuclidean
+from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
 from normalfan_paper.environments.prefixes import PrefixFaces, flipping_bits, switching_faces

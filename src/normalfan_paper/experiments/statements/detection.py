@@ -8,11 +8,11 @@ import numpy as np
 
 from normalfan.geometry.cone import cone_margin
 from normalfan.geometry.face import optimal_face, whole_polytope
-from normalfan.learners.hedge import Hedge
+from normalfan.learners.mirror import Hedge
 from normalfan.learners.models import ExponentialAverage
 from normalfan.learners.protocol import Learner
-from normalfan.learners.tracking.prediction import Predictive
-from normalfan.learners.tracking.tracker import FaceTracker
+from normalfan.learners.selectors import Predictive
+from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan.regret.run import run

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalfan.geometry.face import Face, optimal_face, whole_polytope
-from normalfan.learners.tracking.selection import RandomPoint, RandomVertex, uniform_policy
+from normalfan.learners.selectors import RandomPoint, RandomVertex, uniform_policy
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 

@@ -9,7 +9,7 @@ import numpy as np
 from normalfan.exact.certify import certify
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
-from normalfan.learners.tracking.selection import first_vertex
+from normalfan.learners.selectors import first_vertex
 from normalfan.pricing.stream import price_stream
 from normalfan.regret.accountant import occupancy_distance
 from normalfan_paper.environments.constructions import (

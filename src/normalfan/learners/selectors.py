@@ -1,0 +1,276 @@
+"""Which point of a face? The selectors of the tracker.
+
+A tracker stands on the optimal face F of the last loss. If F is not a single vertex, it still has to choose
+one of its points. What that choice loses is the *selection error*, the part of the regret that no price
+accounts for. A point is given as a policy [H, S, A]: supported on kept actions where the face can be, uniform
+elsewhere, where nothing depends on it.
+
+`Lexicographic`, `RandomVertex` and `RandomPoint` look at the face alone. `Predictive` and `Oracle` minimise a
+loss over it: the one they predict, or the one that is coming. Those that stay near their last choice are in
+`sticky`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from normalfan.errors import InputError
+from normalfan.geometry.bellman import as_deterministic_policy, optimal_backup, restricted_backup
+from normalfan.geometry.face import Face
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.learners.models import AnyModel, own_model, predicted_loss
+from normalfan.learners.options import Described
+from normalfan.pricing.crossing import price
+from normalfan.problem.arrays import FloatArray
+from normalfan.problem.mdp import MDP
+
+
+class Selector(Protocol):
+    """Chooses a point of a face. One selector serves one tracker: it may remember what it saw.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> face = nf.optimal_face(arms, [[[5.0, 1.0, 1.0]]])
+    >>> nf.learners.Lexicographic().select(face, previous=[[[1.0, 0.0, 0.0]]])
+    array([[[0., 1., 0.]]])
+    """
+
+    def select(self, face: Face, previous: FloatArray) -> FloatArray:
+        """Choose a policy of the face.
+
+        Parameters
+        ----------
+        face : Face
+            The optimal face of the last loss.
+        previous : array [H, S, A]
+            The policy played in the last round.
+
+        Returns
+        -------
+        array [H, S, A]
+            A policy that takes only kept actions where the face can be.
+        """
+        ...
+
+    def observe(self, loss: FloatArray) -> None:
+        """See the loss of the round just played, whose optimal face comes next.
+
+        Parameters
+        ----------
+        loss : array [H, S, A]
+            That loss.
+        """
+        ...
+
+
+@runtime_checkable
+class ClairvoyantSelector(Selector, Protocol):
+    """A selector that must see the coming loss before it chooses; its tracker is `Clairvoyant` too."""
+
+    def foresee(self, loss: FloatArray) -> None:
+        """See the loss [H, S, A] of the round about to be played; called before `select`."""
+        ...
+
+
+class _Memoryless(Described):
+    def observe(self, loss: FloatArray) -> None:
+        """Nothing is remembered."""
+
+
+class Lexicographic(_Memoryless):
+    """The lowest kept action at every state: a fixed tie-break that looks at no loss.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.Lexicographic())
+    >>> tracker.observe(0, [[[1.0, 1.0]]])
+    >>> tracker.act(1)
+    array([[[1., 0.]]])
+    """
+
+    def select(self, face: Face, previous: FloatArray) -> FloatArray:
+        return first_vertex(face)
+
+
+class RandomVertex(_Memoryless):
+    """One kept action at every state of the face, all equally likely, drawn again in each round.
+
+    Not uniform over *vertices*: a vertex is determined by its actions at the states it reaches, so those that
+    reach few states are drawn more often. The mean occupancy is that of the uniform policy on the kept
+    actions, as for `RandomPoint`; losses are linear, so the mean errors of the two agree.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of randomness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.RandomVertex(rng=np.random.default_rng(0)))
+    >>> tracker.observe(0, [[[1.0, 1.0]]])
+    >>> tracker.act(1)
+    array([[[1., 0.]]])
+    """
+
+    def __init__(self, *, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def select(self, face: Face, previous: FloatArray) -> FloatArray:
+        tickets = np.where(face.mask, self.rng.random(face.mask.shape), -1.0)
+        return as_deterministic_policy(face.mdp, np.where(face.reached, tickets.argmax(axis=2), -1))
+
+
+class RandomPoint(_Memoryless):
+    """A distribution over the kept actions at every state of the face, drawn again in each round.
+
+    It is drawn uniformly from the simplex (a flat Dirichlet), which is not uniform by volume in the face.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of randomness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.RandomPoint(rng=np.random.default_rng(0)))
+    >>> tracker.observe(0, [[[1.0, 1.0]]])
+    >>> tracker.act(1).round(2)
+    array([[[0.4, 0.6]]])
+    """
+
+    def __init__(self, *, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def select(self, face: Face, previous: FloatArray) -> FloatArray:
+        # Exponential variables divided by their sum are uniform on the simplex.
+        return policy_from_weights(face, self.rng.standard_exponential(face.mask.shape))
+
+
+class Oracle(Described):
+    """The best point of the face under the coming loss, which it is shown: no selection error.
+
+    Parameters
+    ----------
+    ties : TieRule
+        Which actions count as equally good.
+
+    Raises
+    ------
+    InputError
+        By `select`, if the coming loss was not shown.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.Oracle())
+    >>> tracker.observe(0, [[[0.0, 0.0, 3.0]]])
+    >>> tracker.foresee([[[2.0, 1.0, 0.0]]])
+    >>> tracker.act(1)
+    array([[[0., 1., 0.]]])
+    """
+
+    def __init__(self, *, ties: TieRule = DEFAULT_TIES) -> None:
+        self.ties = ties
+        self._coming: FloatArray | None = None
+
+    def foresee(self, loss: FloatArray) -> None:
+        self._coming = loss
+
+    def select(self, face: Face, previous: FloatArray) -> FloatArray:
+        if self._coming is None:
+            raise InputError(
+                "the oracle was not shown the coming loss, but chooses by nothing else: "
+                "call foresee(loss) before each choice, as run does."
+            )
+        return price(face, self._coming, ties=self.ties).policy
+
+    def observe(self, loss: FloatArray) -> None:
+        self._coming = None
+
+
+class Predictive(Described):
+    """The best point of the face under a model's prediction; without one, the lowest kept actions.
+
+    With a prediction m of the coming loss ℓ, argmin_{u ∈ F} ⟨u, m⟩ loses at most diam(F) · ‖m − ℓ‖, in dual
+    norms, against the best point of F (Proposition "Predictive selection"). Ties go to the lowest action.
+
+    Under the last loss every point of F is equally good: to predict by it *is* the lexicographic tie-break. A
+    prediction must know more to be of use, for instance an average over many losses.
+
+    Parameters
+    ----------
+    model : LossModel, callable or None
+        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss.
+    ties : TieRule
+        Which actions count as equally good under the prediction.
+
+    Raises
+    ------
+    InputError
+        If the model is of another type.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> selector = nf.learners.Predictive(nf.learners.ExponentialAverage(0.5))
+    >>> tracker = nf.learners.FaceTracker(arms, selector)
+    >>> tracker.observe(0, [[[3.0, 0.0]]])
+    >>> tracker.observe(1, [[[1.0, 1.0]]])        # a tie: the average decides
+    >>> tracker.act(2)
+    array([[[0., 1.]]])
+    """
+
+    def __init__(self, model: AnyModel, *, ties: TieRule = DEFAULT_TIES) -> None:
+        self.model = own_model(model)
+        self.ties = ties
+
+    def select(self, face: Face, previous: FloatArray) -> FloatArray:
+        _, actions = restricted_backup(face.mdp, face.mask, self._costs(face))
+        return as_deterministic_policy(face.mdp, actions)
+
+    def observe(self, loss: FloatArray) -> None:
+        self.model.update(loss)
+
+    def _costs(self, face: Face) -> FloatArray:
+        """The settled advantages [H, S, A] of the prediction, all 0 without one.
+
+        They order occupancies as the prediction does, and rounding cannot break their ties.
+        """
+        prediction = predicted_loss(face.mdp, self.model)
+        if prediction is None:
+            return np.zeros(face.mask.shape)
+        return optimal_backup(face.mdp, prediction).settled(face.mdp, self.ties)
+
+
+def first_vertex(face: Face) -> FloatArray:
+    """The lexicographically first vertex of a face, as a policy [H, S, A]."""
+    return as_deterministic_policy(face.mdp, np.where(face.reached, face.mask.argmax(axis=2), -1))
+
+
+def uniform_policy(mdp: MDP) -> FloatArray:
+    """All actions equally likely, everywhere: [H, S, A]."""
+    return np.full(mdp.shape, 1.0 / mdp.n_actions)
+
+
+def policy_from_weights(face: Face, weights: FloatArray) -> FloatArray:
+    """Weights [H, S, A] on the kept actions, normalised; uniform over them where all weigh nothing."""
+    kept = np.where(face.mask, weights, 0.0)
+    total = kept.sum(axis=2, keepdims=True)
+    kept = np.where((total == 0.0) & face.mask, 1.0, kept)
+    kept[~face.reached] = 1.0
+    policy: FloatArray = kept / kept.sum(axis=2, keepdims=True)
+    return policy

@@ -1,1 +1,0 @@
-"""The face tracker: a learner that plays on the last optimal face, and how it chooses a point there."""

@@ -1,0 +1,70 @@
+"""Euclidean projections against enumeration and a convex solver."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from convex import SOLVED_SEEDS, solved
+from faces import random_faces
+from hypothesis import given
+from hypothesis import strategies as st
+from playing import bandit, plays
+
+from normalfan import learners
+from normalfan.learners import euclidean
+
+
+def nearest_by_enumeration(point: list[float]) -> list[Fraction]:
+    """The nearest distribution among those nearest with a given support, in rationals."""
+    y = [Fraction(number) for number in point]
+    candidates = []
+    for size in range(1, len(y) + 1):
+        for support in combinations(range(len(y)), size):
+            shift = (1 - sum(y[i] for i in support)) / size
+            x = [y[i] + shift if i in support else Fraction(0) for i in range(len(y))]
+            if min(x) >= 0:
+                candidates.append(x)
+    return min(candidates, key=lambda x: sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))
+
+
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=6))
+def test_projection_onto_the_simplex_by_enumeration(point: list[float]) -> None:
+    expected = [float(x) for x in nearest_by_enumeration(point)]
+    np.testing.assert_allclose(learners.project_onto_simplex(np.array(point)), expected, atol=1e-12)
+
+
+def test_unsigned_integers_are_projected_as_numbers() -> None:
+    point = np.array([3, 0, 3], dtype=np.uint8)
+    assert learners.project_onto_simplex(point).tolist() == [0.5, 0.0, 0.5]
+
+
+@pytest.mark.parametrize("seed", SOLVED_SEEDS)
+def test_the_euclidean_step_solves_its_program(seed: int) -> None:
+    losses = np.random.default_rng(seed).normal(size=(4, 1, 1, 7))
+    played = plays(learners.EuclideanMirrorDescent(bandit(7), eta=0.3), losses)[:, 0, 0]
+    after = cp.Variable(7)
+    objective = 0.3 * losses[-1].ravel() @ after + cp.sum_squares(after - played[-2]) / 2
+    solved(objective, [cp.sum(after) == 1, after >= 0])
+    np.testing.assert_allclose(played[-1], after.value, atol=1e-6)
+
+
+def test_one_state_is_projected_by_sorting_as_by_searching() -> None:
+    for face, rng in random_faces(23, 60, n_states=1):
+        target = rng.normal(size=face.mask.shape) * 10 ** rng.uniform(-2, 2)
+        sorted_out = euclidean.nearest_point(face, target)
+        searched = np.zeros(face.mask.shape)
+        searched[face.mask] = euclidean._wolfe(face, target[face.mask])
+        np.testing.assert_allclose(sorted_out, searched, atol=1e-9)
+        assert face.contains(sorted_out, tolerance=1e-12)
+
+
+def test_a_search_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    face, _ = next(random_faces(29, 1, n_states=2))
+    monkeypatch.setattr(euclidean, "GAP", -1.0)
+    monkeypatch.setattr(euclidean, "MOST_STEPS", 3)
+    with pytest.raises(ArithmeticError, match="duality gap is still"):
+        euclidean.nearest_point(face, np.zeros(face.mask.shape))
