@@ -60,7 +60,7 @@ class DrivenByAdvantages:
 
     def observe(self, round: int, loss: np.ndarray) -> None:
         backup = optimal_backup(self.mdp, loss)
-        slack = DEFAULT_TIES.thresholds(backup.values, self.mdp.reachable)[:, :, None]
+        slack = DEFAULT_TIES.allowance(backup.values, self.mdp.reachable)[:, :, None]
         far = backup.advantages > self.setting.threshold + slack
         costs = self.setting.eta * backup.advantages + self.setting.charge * far
         self.logs = with_floor(entropic_step(self.logs, costs), self.setting.floor)
@@ -133,7 +133,7 @@ def test_a_record_is_the_occupancy_of_the_play(seed: int, noisy: bool) -> None:
     for i, setting in enumerate(SETTINGS):
         for t, policy in enumerate(played(learner_of(mdp, setting), seen)):
             visits, backup = nf.occupancy(mdp, policy), optimal_backup(mdp, means[t])
-            slack = DEFAULT_TIES.thresholds(backup.values, mdp.reachable)[:, :, None]
+            slack = DEFAULT_TIES.allowance(backup.values, mdp.reachable)[:, :, None]
             close = backup.advantages <= 1.0 + slack
             near = close & (backup.advantages > slack)
             regret = (visits * backup.advantages).sum(axis=(1, 2))

@@ -16,7 +16,7 @@ CHUNKS, PROBLEMS_PER_CHUNK = 20, 100
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_streams_agree_with_exact_rationals(chunk: int) -> None:
     rng = np.random.default_rng([chunk, 1])
-    seen_free, seen_priced, seen_degenerate = 0, 0, 0
+    seen_free, seen_priced, seen_degenerate, seen_ambiguous = 0, 0, 0, 0
     for _ in range(PROBLEMS_PER_CHUNK):
         problem = random_problem(rng)
         kind = str(rng.choice(problem.kinds()))
@@ -38,12 +38,15 @@ def test_streams_agree_with_exact_rationals(chunk: int) -> None:
             assert price(faces[t - 1], loss).price == pytest.approx(float(expected), rel=1e-12, abs=0)
             assert (motion.prices[t] == 0) == faces[t - 1].meets(faces[t]) == (expected == 0)
             assert motion.crossed[t] == (masks[t] != masks[t - 1]).any()
-            assert not motion.ambiguous[t]
+            assert motion.lowest_prices[t] <= motion.prices[t] <= motion.highest_prices[t]
+            seen_ambiguous += motion.ambiguous[t]
             assert motion.by_step[t].sum() == pytest.approx(motion.prices[t], rel=1e-12, abs=0)
             seen_free += expected == 0
             seen_priced += expected > 0
             seen_degenerate += dimension > 0
     assert min(seen_free, seen_priced, seen_degenerate) > 20
+    # Thirds are no floats: a tie of the rational problem may be a difference of 1e-16 in the one given.
+    assert seen_ambiguous < 0.05 * (seen_free + seen_priced)
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

@@ -1,6 +1,6 @@
 """One state, one step: the bandit, where a round is a row of numbers and no dynamics are left.
 
-    V = min_a loss[t,a],   A = loss[t] - V (0 where tied),   price = min of A over the arms tied in round t-1
+    V = min_a loss[t,a],   A = loss[t] - V,   tied: A = 0,   price = min of A over the arms tied in round t-1
 
 Every round is read in order and used once, so here the lanes are arms, not rounds. The tied arms of a
 round are kept as bytes of bits until the next. Everything else a sweep reports is read off them: there is
@@ -39,10 +39,10 @@ def bandit_kernel(losses, arms, rule, before, out, detail):
 
     `before` holds the tied arms of the round before, a byte for eight of them: all, at first.
     """
-    value, price, crossed, vertex, dimension, near, finite = out
+    value, price, crossed, vertex, dimension, near, finite, _ = out
     zero = lanes_of(np.uint16(0))
     infinite = broadcast(np.inf, zero)
-    slack, relative, band = rule
+    floor, slope = rule
     width = len(before) * LANES
     for t in range(len(value)):
         start = t * width
@@ -52,35 +52,32 @@ def bandit_kernel(losses, arms, rule, before, out, detail):
             smallest = minimum(x, smallest)
             unbounded = fma(x, zero, unbounded)
         v = least(smallest)
-        tolerance = slack + relative * abs(v)
-        base, rule_edge = broadcast(v, zero), broadcast(tolerance, zero)
-        upper = broadcast(tolerance * band, zero)
+        base, upper = broadcast(v, zero), broadcast(floor + slope * abs(v), zero)
         held, doubtful, gap = infinite, zero, infinite
         tied_arms, changed = np.int64(0), np.int64(0)
         for k in range(0, width, LANES):
             d = load(losses, start + k, zero) - base
-            tied = at_most(d, rule_edge)
-            now, old = bits_of(tied), np.int64(before[k // LANES])
-            held = minimum(select(mask_of(old, zero), select(tied, zero, d), infinite), held)
+            close = at_most(d, upper)
+            doubtful = maximum(select(close, d, zero), doubtful)
+            now, old = bits_of(close), np.int64(before[k // LANES])
+            held = minimum(select(mask_of(old, zero), d, infinite), held)
             if detail is not None:
-                doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
-                gap = minimum(select(tied, infinite, d), gap)
+                gap = minimum(select(close, infinite, d), gap)
             tied_arms += size(np.uint64(now))
             changed |= now ^ old
             before[k // LANES] = now
         value[t], price[t] = v, least(held)
         crossed[t], vertex[t], dimension[t] = changed != 0, tied_arms == 1, tied_arms - 1
-        finite[t] = bits_of(at_most(unbounded, zero)) == ALL
-        near[t] = False
+        finite[t] = bits_of(at_most(unbounded, zero)) == ALL and price[t] < np.inf
+        near[t] = bits_of(at_most(doubtful, zero)) != ALL
         if detail is not None:
-            near[t] = bits_of(at_most(doubtful * broadcast(band, zero), rule_edge)) != ALL
             left_out = np.inf if tied_arms == arms else least(gap)
             detail.by_step[t, 0] = price[t]
             detail.margin[t], detail.advantage_gap[t] = left_out, left_out
             detail.margin_exact[t] = True
 
 
-def sweep(losses: np.ndarray, ties: tuple[float, float, float], detail: bool) -> Swept:
+def sweep(losses: np.ndarray, rule: tuple[float, float], detail: bool) -> Swept:
     """Price the rounds ``losses`` [N,1,1,K] (float64, any strides), one after another."""
     rounds, *_, arms = losses.shape
     rows = _padded_rows(losses.reshape(rounds, arms))
@@ -88,7 +85,7 @@ def sweep(losses: np.ndarray, ties: tuple[float, float, float], detail: bool) ->
     everything = np.full(rows.shape[1] // LANES, ALL, np.uint8)
     if arms % LANES:
         everything[-1] = (1 << arms % LANES) - 1
-    bandit_kernel(rows.reshape(-1), arms, tuple(ties), everything, out, more)
+    bandit_kernel(rows.reshape(-1), arms, tuple(rule), everything, out, more)
     return swept(out, more)
 
 

@@ -24,8 +24,9 @@ class Swept(NamedTuple):
     crossed: np.ndarray  # bool [N] canonical face differs from the round before
     vertex: np.ndarray  # bool [N] face is a single vertex
     dimensions: np.ndarray  # int64 [N]
-    near: np.ndarray  # bool [N] some advantage lies within the band around the rule (with detail)
-    finite: np.ndarray  # bool [N] every loss that was read is finite
+    near: np.ndarray  # bool [N] a tie may be read in two ways: these numbers are not to be used
+    finite: np.ndarray  # bool [N] every loss that was read is finite, and so is what was made of it
+    sizes: np.ndarray  # float64 [N] sum over the steps of the largest |V|: the scale of rounding errors
     by_step: np.ndarray  # float64 [N,H] the price, by step at which it is paid
     margins: np.ndarray  # float64 [N] least cost of leaving the face; inf if nothing can
     margin_exact: np.ndarray  # bool [N] the margin is exact, not a lower bound
@@ -51,6 +52,7 @@ def allocate(rounds: int, steps: int, states: int, lanes: int, detail: bool):
     columns = (
         np.empty(rounds), np.empty(rounds), np.empty(rounds, np.bool_), np.empty(rounds, np.bool_),
         np.empty(rounds, np.int64), np.empty(rounds, np.bool_), np.empty(rounds, np.bool_),
+        np.zeros(rounds),
     )  # fmt: skip
     if not detail:
         return columns, None, None

@@ -44,6 +44,7 @@ from normalfan._kernels.lanes import (
     total,
 )
 from normalfan._kernels.memory import gather, load, store
+from normalfan._kernels.successors import unexplained
 
 LANES = 8
 ROWS = 6  # 6 rows by 8 lanes keep twelve of sixteen vector registers busy with sums
@@ -60,7 +61,7 @@ class Block(NamedTuple):
     fresh_held: np.ndarray
     scale: np.ndarray  # float64 [BLOCK] sum over the steps ahead of max |V|
     largest: np.ndarray  # float64 [BLOCK] max |V| of the step at hand
-    finite: np.ndarray  # float64 [BLOCK] 0, or nan once a loss is not finite
+    finite: np.ndarray  # float64 [BLOCK] 0, or nan once an advantage is not finite
     near: np.ndarray  # int64 [BLOCK // LANES] bits of the rounds with a doubtful tie
     best: np.ndarray  # float64 [BLOCK] the least cost of holding, over the actions so far
     choice: np.ndarray  # float64 [BLOCK] the action that attains it
@@ -102,47 +103,56 @@ def _multiply(rows, first, count, values, groups, q):
 
 
 @inner
-def _settle(address, strides, rounds, actions, states, s, row, rule, block, q, word, words, walk):
+def _settle(
+    address, strides, rounds, actions, states, s, row, rule, block, q, word, words, twin, twins, walk
+):
     """Turn expected values into values, advantages and tie bits: one state, all rounds.
 
-    On entry q[row + a] is P V'; on exit it is the advantage, exactly zero where tied.
+    On entry q[row + a] is P V'; on exit it is the advantage.
     """
     zero = _no_lanes()
     infinite = broadcast(np.inf, zero)
-    slack, relative, band = rule
+    floor, slope = broadcast(rule[0], zero), broadcast(rule[1], zero)
     for a in range(actions):
         words[word + a] = (words[word + a] >> BLOCK) & 1
     for t in range(0, rounds, LANES):
         last = min(LANES, rounds - t) - 1
         v = infinite
-        finite = load(block.finite, t, zero)
         for a in range(actions):
             place = (row + a) * BLOCK + t
             loss = gather(address + t * strides[0] + a * strides[3], strides[0], last, zero)
-            finite = fma(loss, zero, finite)
             total_loss = loss + load(q, place, zero)
             store(q, place, total_loss)
             v = minimum(total_loss, v)
-        store(block.finite, t, finite)
         store(block.fresh_values, t * states + s * LANES, v)
         size = absolute(v)
         store(block.largest, t, maximum(size, load(block.largest, t, zero)))
-        scale = size + load(block.scale, t, zero)
-        tolerance = fma(broadcast(relative, zero), scale, broadcast(slack, zero))
-        upper = tolerance * broadcast(band, zero)
+        upper = fma(slope, size + load(block.scale, t, zero), floor)
+        finite = load(block.finite, t, zero)
         doubtful = zero
         least = infinite
+        seen = np.int64(0)
+        several = np.int64(0)
         for a in range(actions):
             place = (row + a) * BLOCK + t
             d = load(q, place, zero) - v
-            tied = at_most(d, tolerance)
-            words[word + a] |= bits_of(tied) << (t + 1)
-            store(q, place, select(tied, zero, d))
+            close = at_most(d, upper)
+            tied = bits_of(close)
+            words[word + a] |= tied << (t + 1)
+            several |= seen & tied
+            seen |= tied
+            store(q, place, d)
+            finite = fma(d, zero, finite)
+            doubtful = maximum(select(close, d, zero), doubtful)
             if walk is not None:
-                doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
-                least = minimum(select(tied, infinite, d), least)
+                least = minimum(select(close, infinite, d), least)
+        store(block.finite, t, finite)
+        block.near[t // LANES] |= ~bits_of(at_most(doubtful, zero))
+        if several:
+            block.near[t // LANES] |= unexplained(
+                address + t * strides[0], strides, last, actions, twin, word, t + 1, words, twins, zero
+            )
         if walk is not None:
-            block.near[t // LANES] |= ~bits_of(at_most(doubtful * broadcast(band, zero), tolerance))
             store(walk.gap, (word // actions) * BLOCK + t, least)
 
 
@@ -192,7 +202,9 @@ def _hold(row, a, rounds, advantages, block):
 
 
 @inner
-def _back_step(address, strides, rounds, h, shape, listed, rows, rule, block, q, words, walk):
+def _back_step(
+    address, strides, rounds, h, shape, listed, rows, twin_base, twins, rule, block, q, words, walk
+):
     """One step of the recursion for one block of rounds."""
     steps, states, actions = shape
     groups = (rounds + LANES - 1) // LANES
@@ -213,7 +225,7 @@ def _back_step(address, strides, rounds, h, shape, listed, rows, rule, block, q,
             word, row = (h * states + s) * actions, (s - first) * actions
             _settle(
                 address + s * strides[2], strides, rounds, actions, states, s, row, rule, block, q,
-                word, words, walk,
+                word, words, twin_base + s * actions, twins, walk,
             )  # fmt: skip
             block.best[:] = np.inf
             for a in range(actions):
@@ -243,12 +255,12 @@ def _mean_at_start(block, states, rounds, initial, value, price):
 
 @kernel
 def sweep_kernel(
-    address, strides, rounds, shape, rows, listed, ptr, idx, initial, rule, words, block, q, reach,
+    address, strides, rounds, shape, rows, twins, listed, ptr, idx, initial, rule, words, block, q, reach,
     out, walk, certain, detail,
 ):  # fmt: skip
     """All rounds, block by block; `words` holds the round before the first in bit BLOCK."""
     steps, states, actions = shape
-    value, price, crossed, vertex, dimension, near, finite = out
+    value, price, crossed, vertex, dimension, near, finite, sizes = out
     planes = np.zeros(PLANES, np.int64)
     per_step = 0 if len(rows) == 1 else states * actions
     flat = rows.reshape(-1)
@@ -263,7 +275,7 @@ def sweep_kernel(
         for h in range(steps - 1, -1, -1):
             _back_step(
                 address + first * strides[0] + h * strides[1], strides, valid, h, shape, listed[h],
-                rows[h % len(rows)], rule, block, q, words, walk,
+                rows[h % len(rows)], h * per_step, twins, rule, block, q, words, walk,
             )  # fmt: skip
             block = _turn(block)
         done = slice(first, first + valid)
@@ -271,6 +283,7 @@ def sweep_kernel(
         for t in range(valid):
             near[first + t] = (block.near[t // LANES] >> (t % LANES)) & 1 == 1
             finite[first + t] = block.finite[t] == 0.0
+            sizes[first + t] = block.scale[t]
         changed, choices = keep_faces(
             words, reach, planes, ptr, idx, initial, shape, per_step, None, None, flat,
             (1 << (valid + 1)) - 1,
@@ -295,10 +308,11 @@ def _turn(block):
 def sweep(
     losses: np.ndarray,
     rows: np.ndarray,
+    twins: np.ndarray,
     states: States,
     listed: np.ndarray,
     initial: np.ndarray,
-    ties: tuple[float, float, float],
+    rule: tuple[float, float],
     certain: bool,
     detail: bool,
 ) -> Swept:
@@ -317,9 +331,9 @@ def sweep(
     panel = max(1, PANEL_ROWS // n_actions)
     out, walk, extra = allocate(rounds, steps, n_states, BLOCK, detail)
     sweep_kernel(
-        losses.ctypes.data, losses.strides, rounds, tuple(shape), rows, listed,
+        losses.ctypes.data, losses.strides, rounds, tuple(shape), rows, frozen(twins, np.int32), listed,
         frozen(states.ptr, np.int64), frozen(states.idx, np.int32), frozen(initial, np.float64),
-        tuple(ties), words, block, aligned_zeros(panel * n_actions * BLOCK),
+        tuple(rule), words, block, aligned_zeros(panel * n_actions * BLOCK),
         np.zeros((2, n_states), np.int64), out, walk, certain, extra,
     )  # fmt: skip
     return swept(out, extra)

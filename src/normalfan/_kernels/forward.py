@@ -30,6 +30,9 @@ import numpy as np
 
 from normalfan._kernels.compiling import inner
 
+TINIEST = 5e-324  # a rare state stays a state, though its probability is no float any more
+SMALLEST_EXACT = 2.0**-1022  # products below this are rounded away; 0 is a safe bound for them
+
 
 class Walk(NamedTuple):
     """Work space of the walks: what the backward sweep leaves behind, and two frontiers."""
@@ -87,11 +90,11 @@ def _add_row(masses, rows, row, mass, least):
     start = row * states
     if least:
         for s in range(states):
-            path = mass * rows[start + s] if rows[start + s] > 0.0 else np.inf
+            path = max(mass * rows[start + s], TINIEST) if rows[start + s] > 0.0 else np.inf
             masses[s] = min(masses[s], path)
     else:
         for s in range(states):
-            masses[s] += mass * rows[start + s]
+            masses[s] += max(mass * rows[start + s], TINIEST) if rows[start + s] > 0.0 else 0.0
 
 
 @inner
@@ -196,7 +199,7 @@ def _measure_margin(lane, count, visit, shape, per_step, tables, ptr, idx, initi
                         weights, rows,
                     )  # fmt: skip
         size = _close(walk, ahead, visit + h + 1, grown, rows)
-    return margin, smallest
+    return (0.0 if margin < SMALLEST_EXACT else margin), smallest
 
 
 @inner
@@ -247,5 +250,5 @@ def walk_block(
             lane, count, visit, shape, per_step, tables, ptr, idx, initial, words, walk, not alone
         )
         visit += steps + 1
-        detail.margin_exact[t] = alone or certain
+        detail.margin_exact[t] = (alone or certain) and detail.margin[t] > 0.0
     return visit

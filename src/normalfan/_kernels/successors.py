@@ -3,8 +3,7 @@
 For every round t and every step h = H-1, ..., 0, with V_H = W_H = 0 and G_H = 0,
 
     Q(a) = loss[t,h,s,a] + E[V_{h+1}(s') | s, a]          V_h(s) = min_a Q(a)
-    tied(a) = Q(a) - V_h(s) <= absolute + relative * (|V_h(s)| + G_{h+1})
-    A(a) = 0 where tied, Q(a) - V_h(s) elsewhere
+    A(a) = Q(a) - V_h(s)                                  tied(a) where A(a) = 0
     W_h(s) = min over a tied in round t-1 of  A(a) + E[W_{h+1}(s') | s, a]
     G_h = G_{h+1} + max_s |V_h(s)|
 
@@ -22,13 +21,14 @@ policy can reach, are visited. Nothing here depends on the number of lanes: each
 lane sees the same operations in the same order, so chunked, threaded and
 round-by-round calls agree to the bit.
 
-Shortcut. Almost always every Q(a) - V is either exactly zero or far above the rule, and
-then tied means zero and A is the difference itself. The inner loop assumes so and
-collects evidence to the contrary; a state that shows any is settled again by the full
-rule, as is every state when detail is asked for.
+Doubt. Almost always every A(a) is either zero or far above what rounding and the tie rule could
+explain, floor + slope * (|V_h(s)| + G_{h+1}), and two actions are tied only because they have the same
+loss and the same successors. Then nothing can be read in two ways. The loops assume so and collect
+evidence to the contrary; a round that shows any is marked ``near``, and its numbers are not used: it is
+read again with more digits (see ``reading``).
 
-Faces. The forward pass of ``packed`` costs as much for one round as for a word full of
-them. Where it is dear, with several successors an action, the words of seven blocks are
+Faces. The forward pass of ``faces`` costs as much for one round as for a word full of
+them. Where it is costly, with several successors an action, the words of seven blocks are
 put side by side in one of 64 bits first; elsewhere it is cheap, and a single block whose
 words stay in the cache is better.
 
@@ -69,12 +69,12 @@ WORD = np.uint16
 LANES = 8  # half the bits of a word: one is needed for the round before the block
 BLOCKS = 7  # blocks that share a forward pass: 56 rounds and the one before fit a signed word
 AHEAD = 10  # successors to ask for in advance; their values are scattered over the third cache
-MARGIN = 1.0 + 1e-9  # what the shortcut's bound exceeds the rule's by, to be safe of rounding
 
 
 class Tables(NamedTuple):
     """Successors of every (step, state, action); K is 1 (the same at all steps) or H."""
 
+    twins: np.ndarray  # int32 [K,S,A] the first action of the state with the same successors
     indices: np.ndarray  # int32 [K,S,A] successors, or int32 [nnz] beside indptr
     indptr: np.ndarray | None = None  # int64 [K, S*A + 1] offsets into indices and weights
     weights: np.ndarray | None = None  # float64 [nnz], all positive
@@ -129,68 +129,82 @@ def _onward(part, values, ahead, row, a, actions, indices, weights, scratch, zer
 
 
 @inner
-def _settle(word, row, ahead, actions, rule, scale, v, indices, weights, words, values, scratch, walk, place):
-    """One state by the full rule, from its Q in scratch.
+def _examine(actions, upper, v, scratch, zero):
+    """What the evidence at a state shows: (lanes with a doubtful advantage, lanes where all are finite)."""
+    count = lane_count(zero)
+    doubtful = zero
+    unbounded = zero
+    for a in range(actions):
+        d = load(scratch, a * count, zero) - v
+        unbounded = fma(d, zero, unbounded)
+        doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
+    return ~bits_at_most(doubtful, zero), bits_at_most(unbounded, zero)
 
-    Returns (W, lanes where no advantage is in doubt, lanes where all are finite).
+
+@inner
+def unexplained(address, strides, last, actions, row, word, shift, words, twins, zero):
+    """The lanes in which two tied actions differ in loss or successors, so that the tie may be rounding.
+
+    Bit ``i + shift`` of a word belongs to lane i.
     """
+    seen = np.int64(0)
+    several = np.int64(0)
+    for a in range(actions):
+        tied = np.int64(item(words, word + a)) >> shift
+        b = np.int64(item(twins, row + a))
+        if b < a:
+            mine = gather(address + a * strides[3], strides[0], last, zero)
+            first = gather(address + b * strides[3], strides[0], last, zero)
+            same = bits_at_most(mine, first) & bits_at_most(first, mine)
+            tied &= ~(same & np.int64(item(words, word + b)) >> shift)
+        several |= seen & tied
+        seen |= tied
+    return several
+
+
+@inner
+def _record(word, row, ahead, actions, v, indices, weights, words, values, scratch, walk, place):
+    """What the walks need of one state: the action that holds it, what it pays, the least gap."""
     zero = lanes_of(words[0])
     count = lane_count(zero)
     infinite = broadcast(np.inf, zero)
-    slack, relative, band = rule
-    tolerance = broadcast(slack, zero) + broadcast(relative, zero) * (absolute(v) + scale)
-    upper = tolerance * broadcast(band, zero)
-    doubtful = zero
-    unbounded = zero
     w = infinite
     choice = zero
     paid = zero
     least = infinite
     for a in range(actions):
         d = load(scratch, a * count, zero) - v
-        tied = at_most(d, tolerance)
-        advantage = select(tied, zero, d)
-        unbounded = fma(d, zero, unbounded)
-        doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
-        now = push_bits(tied, np.int64(item(words, word + a)) & 1)
-        put(words, word + a, now)
         held = _onward(1, values, ahead, row, a, actions, indices, weights, scratch, zero)
-        cost = select(mask_of(now, zero), advantage + held, infinite)
-        if walk is not None:
-            keep = at_most(w, cost)
-            choice = select(keep, choice, broadcast(float(a), zero))
-            paid = select(keep, paid, advantage)
-            least = minimum(select(tied, infinite, d), least)
+        cost = select(mask_of(item(words, word + a), zero), d + held, infinite)
+        keep = at_most(w, cost)
+        choice = select(keep, choice, broadcast(float(a), zero))
+        paid = select(keep, paid, d)
+        least = minimum(select(at_most(d, zero), infinite, d), least)
         w = minimum(cost, w)
-    if walk is not None:
-        store(walk.pick, place, choice)
-        store(walk.pay, place, paid)
-        store(walk.gap, place, least)
-    lower = tolerance * broadcast(1.0 / band, zero)
-    return w, bits_at_most(doubtful, lower), bits_at_most(unbounded, zero)
+    store(walk.pick, place, choice)
+    store(walk.pay, place, paid)
+    store(walk.gap, place, least)
 
 
 @inner
 def _back_step(
-    address, strides, last, idx, begin, end, base, here, ahead, word_base, earlier, actions,
-    indptr, indices, weights, rule, scale, words, values, scratch, walk,
+    address, strides, last, idx, begin, end, base, twin_base, here, ahead, word_base, earlier, actions,
+    indptr, indices, weights, twins, rule, scale, words, values, scratch, walk,
 ):  # fmt: skip
-    """One step of the recursion for one block; returns (max |V|, sure lanes, finite lanes).
+    """One step of the recursion for one block; returns (max |V|, doubtful lanes, finite lanes).
 
-    ``base`` is the first row of the step's table, ``here`` and ``ahead`` are the offsets of the
-    two layers in the value buffer, ``word_base`` the first word of the step in this block and
+    ``base`` and ``twin_base`` are the first rows of the step's tables, ``here`` and ``ahead`` are the offsets
+    of the two layers in the value buffer, ``word_base`` the first word of the step in this block and
     ``earlier`` what to add for the same word in the block before.
     """
     zero = lanes_of(words[0])
     count = lane_count(zero)
     infinite = broadcast(np.inf, zero)
-    slack, relative, band = rule
-    slope = broadcast(relative * band * MARGIN, zero)
-    floor = broadcast(slack, zero) + broadcast(relative, zero) * scale
-    floor = floor * broadcast(band * MARGIN, zero)
+    slope = broadcast(rule[1], zero)
+    floor = fma(slope, scale, broadcast(rule[0], zero))
     whole = strides[3] == 8 and last == count - 1
     largest = zero
-    sure = np.int64(-1)
+    near = np.int64(0)
     finite = np.int64(-1)
     for j in range(begin, end):
         s = np.int64(item(idx, j))
@@ -227,6 +241,8 @@ def _back_step(
         upper = fma(size, slope, floor)
         w = infinite
         evidence = lanes_of(np.uint8(0))
+        seen = np.int64(0)
+        several = np.int64(0)
         for a in range(actions):
             d = load(scratch, a * count, zero) - v
             close = at_most(d, upper)
@@ -235,18 +251,27 @@ def _back_step(
             before = np.int64(item(words, word + a + earlier)) >> count & 1
             now = push_bits(close, before)
             put(words, word + a, now)
+            several |= seen & now
+            seen |= now
             held = _onward(1, values, ahead, row, a, actions, indices, weights, scratch, zero)
             w = minimum(select(mask_of(now, zero), d + held, infinite), w)
-        if walk is not None or any_bit(evidence):
-            w, certain, bounded = _settle(
-                word, row, ahead, actions, rule, scale, v, indices, weights,
-                words, values, scratch, walk, word // actions * count,
-            )  # fmt: skip
-            sure &= certain
+        if any_bit(evidence):
+            doubtful, bounded = _examine(actions, upper, v, scratch, zero)
+            near |= doubtful
             finite &= bounded
+        if several > 1:  # bit 0 is the round before
+            near |= unexplained(
+                address + s * strides[2], strides, last, actions, twin_base + s * actions, word, 1, words,
+                twins, zero,
+            )  # fmt: skip
+        if walk is not None:
+            _record(
+                word, row, ahead, actions, v, indices, weights, words, values, scratch, walk,
+                word // actions * count,
+            )  # fmt: skip
         store(values, here + s * 2 * count, v)
         store(values, here + s * 2 * count + count, w)
-    return largest, sure, finite
+    return largest, near, finite
 
 
 @inner
@@ -276,7 +301,7 @@ def _side_by_side(words, size, blocks, count, faces):
 
 @kernel
 def sweep_kernel(
-    address, strides, rounds, shape, per_step, indptr, indices, weights, ptr, idx, initial, rule,
+    address, strides, rounds, shape, per_step, indptr, indices, weights, twins, ptr, idx, initial, rule,
     words, faces, values, scratch, reach, out, walk, certain, detail,
 ):  # fmt: skip
     """Sweep ``rounds`` rounds; see the module's docstring for the recursion.
@@ -289,7 +314,8 @@ def sweep_kernel(
     detailed variant.
     """
     steps, states, actions = shape
-    value, price, crossed, vertex, dimension, near, finite = out
+    value, price, crossed, vertex, dimension, near, finite, size_of_values = out
+    twins_per_step = 0 if len(twins) == shape[1] * shape[2] else shape[1] * shape[2]
     zero = lanes_of(words[0])
     count = lane_count(zero)
     layer = states * 2 * count
@@ -305,25 +331,27 @@ def sweep_kernel(
             # The block before the first one of this pass is the last one of the pass before.
             earlier = -size if block > 0 else (blocks - 1) * size
             scale = zero
-            sure = np.int64(-1)
+            doubtful = np.int64(0)
             bounded = np.int64(-1)
             for h in range(steps - 1, -1, -1):
                 here = (h & 1) * layer
                 ahead = 2 * layer if h + 1 == steps else layer - here
-                largest, surely, boundedly = _back_step(
+                largest, doubtfully, boundedly = _back_step(
                     address + first * strides[0] + h * strides[1], strides, valid - 1,
-                    idx, ptr[h], ptr[h + 1], h * per_step, here, ahead,
+                    idx, ptr[h], ptr[h + 1], h * per_step, h * twins_per_step, here, ahead,
                     block * size + h * states * actions, earlier, actions, indptr, indices, weights,
-                    rule, scale, words, values, scratch, walk,
+                    twins, rule, scale, words, values, scratch, walk,
                 )  # fmt: skip
                 scale = scale + largest
-                sure &= surely
+                doubtful |= doubtfully
                 bounded &= boundedly
             _start_mean(values, 0, ptr, idx, initial, value, first, valid, scratch, zero)
             _start_mean(values, count, ptr, idx, initial, price, first, valid, scratch, zero)
+            store(scratch, 0, scale)
             for i in range(valid):
-                near[first + i] = (sure >> i) & 1 == 0
+                near[first + i] = (doubtful >> i) & 1 == 1
                 finite[first + i] = (bounded >> i) & 1 == 1
+                size_of_values[first + i] = scratch[i]
         taken = (stop - start + count - 1) // count
         every = (1 << (taken * count + 1)) - 1
         if faces is None:
@@ -349,13 +377,14 @@ def sweep(
     tables: Tables,
     states: States,
     initial: np.ndarray,
-    ties: tuple[float, float, float],
+    rule: tuple[float, float],
     certain: bool,
     detail: bool,
 ) -> Swept:
     """Price the rounds ``losses`` [N,H,S,A] (float64, any strides), one after another.
 
-    ``ties`` is (absolute, relative, band). The first round has no round before it: its price is 0.
+    ``rule`` is (floor, slope) of what could be a near-tie. The first round has no round before it: its price
+    is 0.
     """
     rounds, steps, n_states, n_actions = losses.shape
     sparse = tables.weights is not None
@@ -371,8 +400,9 @@ def sweep(
         frozen(tables.indptr, np.int64) if sparse else None,
         frozen(tables.indices, np.int32),
         frozen(tables.weights, np.float64) if sparse else None,
+        frozen(tables.twins, np.int32),
         frozen(states.ptr, np.int64), frozen(states.idx, np.int32), frozen(initial, np.float64),
-        tuple(ties),
+        tuple(rule),
         # Every action was open before the first round.
         np.full(blocks * size, 1 << LANES, WORD), np.empty(size, np.int64) if wide else None,
         aligned_zeros(3 * n_states * 2 * LANES), aligned_zeros(2 * n_actions * LANES),

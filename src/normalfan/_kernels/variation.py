@@ -17,6 +17,8 @@ from normalfan._kernels.lanes import absolute, at_most, bits_of, fma, lane_count
 from normalfan._kernels.memory import load, store
 from normalfan._kernels.successors import LANES, WORD, read_losses
 
+SMALL, LARGE = 2.0**-480, 2.0**480  # squares of what lies between neither underflow nor overflow
+
 
 @kernel
 def variation_kernel(address, strides, rounds, shape, now, before, norms):
@@ -51,6 +53,12 @@ def variation_kernel(address, strides, rounds, shape, now, before, norms):
     return finite
 
 
+def _scaled_l2(moved: np.ndarray) -> float:
+    """The L2 norm of numbers whose squares leave the range of floats."""
+    largest = np.abs(moved).max()
+    return float(largest * np.sqrt(((moved / largest) ** 2).sum()))
+
+
 def variations(losses: np.ndarray) -> tuple[np.ndarray, bool]:
     """The norms [N, 3] of the moves of ``losses`` [N,H,S,A], and whether all losses are finite."""
     rounds, *shape = losses.shape
@@ -59,4 +67,8 @@ def variations(losses: np.ndarray) -> tuple[np.ndarray, bool]:
         return norms, bool(np.isfinite(losses).all())
     scratch = [aligned_zeros(shape[2] * LANES) for _ in range(2)]
     finite = variation_kernel(losses.ctypes.data, losses.strides, rounds, tuple(shape), *scratch, norms)
-    return norms, finite
+    largest = norms[:, 2]
+    extreme = (largest > LARGE) | ((largest > 0) & (largest < SMALL))
+    for t in np.flatnonzero(extreme & np.isfinite(largest)):
+        norms[t, 1] = _scaled_l2(losses[t] - losses[t - 1])
+    return norms, finite and bool(np.isfinite(norms).all())

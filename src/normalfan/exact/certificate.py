@@ -213,9 +213,9 @@ def _violations(cert: Certificate) -> Iterator[str]:
     if cert.input_hash != problem.digest():
         yield "input_hash is not the sha256 of the problem in the certificate"
     yield from _improper_distributions(problem)
-    previous_advantages = _advantages(problem, problem.previous_loss, cert.previous_values)
+    previous_advantages = advantages_of(problem, problem.previous_loss, cert.previous_values)
     yield from _not_optimal(previous_advantages, "previous_values")
-    advantages = _advantages(problem, problem.loss, cert.values)
+    advantages = advantages_of(problem, problem.loss, cert.values)
     yield from _not_optimal(advantages, "values")
     yield from _not_the_old_face(cert, previous_advantages)
     yield from _not_cheapest(cert, advantages)
@@ -250,7 +250,7 @@ def _improper_distributions(problem: ExactProblem) -> Iterator[str]:
                 yield f"kernels is not a distribution (entries > 0, summing to exactly 1){place}"
 
 
-def _advantages(problem: ExactProblem, loss: Loss, values: Values) -> Advantages:
+def advantages_of(problem: ExactProblem, loss: Loss, values: Values) -> Advantages:
     """The advantages A[h][s][a] = loss + expected next value - value."""
     after_the_end = (Fraction(0),) * problem.n_states
     advantages = []

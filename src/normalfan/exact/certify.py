@@ -39,8 +39,9 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.exact.certificate import Certificate
+from normalfan.exact.certificate import Certificate, advantages_of
 from normalfan.exact.exact_problem import ExactProblem, Kernel, Loss, Row
+from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 
@@ -110,6 +111,17 @@ def certify(
             Fraction(0),
         ),
     )
+
+
+def exact_advantages(mdp: MDP, loss: Any) -> FloatArray:
+    """[H, S, A]: Q − V in rational numbers, each rounded once, so that 0 is said of exact zeros only."""
+    problem = read_exactly(mdp, loss, loss)
+    rows = [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
+    anything = [[range(problem.n_actions)] * problem.n_states] * problem.horizon
+    values = _backup(rows, problem.loss, anything).values
+    exact = advantages_of(problem, problem.loss, values)
+    least = np.finfo(np.float64).smallest_subnormal
+    return np.array([[[max(float(d), least) if d else 0.0 for d in s] for s in h] for h in exact])
 
 
 def read_exactly(

@@ -40,6 +40,7 @@ from normalfan.problem.mdp import MDP
 class Backup:
     """The optimal values of a loss, and how much worse each action is than the best."""
 
+    loss: FloatArray  # [H, S, A]
     values: FloatArray  # [H+1, S]
     advantages: FloatArray  # [H, S, A], never negative
 
@@ -49,7 +50,7 @@ class Backup:
 
     def tied(self, mdp: MDP, ties: TieRule) -> BoolArray:
         """[H, S, A]: the actions that count as optimal."""
-        return self.advantages <= ties.thresholds(self.values, mdp.reachable)[:, :, None]
+        return self.advantages <= ties.thresholds(mdp, self.loss, self.values, self.advantages)
 
     def settled(self, mdp: MDP, ties: TieRule) -> FloatArray:
         """The advantages with those that count as none set to zero."""
@@ -63,7 +64,7 @@ def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
         q = loss[h] + mdp.transitions.expect(h, values[h + 1])
         values[h] = q.min(axis=1)
         advantages[h] = q - values[h, :, None]
-    return Backup(values, advantages)
+    return Backup(loss, values, advantages)
 
 
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:

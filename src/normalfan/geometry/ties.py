@@ -4,12 +4,15 @@ A face is the set of optimal points, so it depends on which actions are *equally
 discontinuous there: as a function of the previous loss it jumps at a wall of the fan. In floating point
 "equal" is therefore a modelling decision. It is made here and nowhere else:
 
-    a is optimal at (h, s)   ⇔   Q_h(s,a) − V_h(s)  ≤  absolute + relative · (|V_h(s)| + G_{h+1})
+    a is optimal at (h, s)   ⇔   Q_h(s,a) − V_h(s)  ≤  absolute + relative · max(size_h(s,a), size_h(s))
 
-with G_{h+1} = Σ_{h'>h} max_s |V_{h'}(s)| over reachable states. That scale bounds the rounding error of
-the backup up to a factor of a few machine epsilons times the number of successors, so the default
-`relative` is four orders of magnitude above the rounding error, whatever the units of the loss; and because
-it is made of values, not losses, a huge penalty on an action nobody takes does not blur the rest.
+The size of an action is the largest loss that it meets, size_h(s,a) = max(|ℓ_h(s,a)|, E[size_{h+1}(s')]),
+and that of a state is the largest of its best actions. So the default `relative` sits four orders of
+magnitude above the rounding of the losses themselves, whatever their units; and a huge penalty touches only
+the actions that lead to it.
+
+An advantage up to `band` times that threshold is *doubtful*, unless it is surely zero: prices are reported
+by the rule, and a round whose price depends on the reading says so (`normalfan.pricing.reading`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import BoolArray, FloatArray
+from normalfan.problem.mdp import MDP
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +66,36 @@ class TieRule:
                     f"leave it out for the default."
                 )
 
-    def thresholds(self, values: FloatArray, reachable: BoolArray) -> FloatArray:
-        """Compute the largest advantage that counts as none.
+    def thresholds(
+        self, mdp: MDP, loss: FloatArray, values: FloatArray, advantages: FloatArray
+    ) -> FloatArray:
+        """The largest advantages that count as none, [H, S, A], of a backup in floats.
 
-        Parameters
-        ----------
-        values : ndarray [H+1, S]
-            The optimal values.
-        reachable : ndarray of bool [H, S]
-            The states whose values set the scale.
+        What the backup itself may have lost to rounding, state by state, is added to the rule.
+        """
+        rounding = (2 * mdp.most_successors + 4) * 2.0**-53
+        thresholds = np.empty(mdp.shape)
+        ahead = np.zeros((mdp.n_states, 2))  # the sizes and the errors of the values ahead
+        for h in range(mdp.horizon - 1, -1, -1):
+            met, lost = np.moveaxis(mdp.transitions.expect(h, ahead), -1, 0)
+            sizes = np.maximum(np.abs(loss[h]), met)
+            errors = lost + rounding * (np.abs(loss[h]) + np.abs(values[h])[:, None] + advantages[h])
+            best = advantages[h] == 0.0
+            ahead = np.stack([np.where(best, own, 0.0).max(axis=1) for own in (sizes, errors)], axis=1)
+            size, error = np.maximum(sizes, ahead[:, :1]), errors + ahead[:, 1:]
+            thresholds[h] = self.absolute + self.relative * size + error
+        return thresholds
 
-        Returns
-        -------
-        ndarray [H, S]
-            One threshold for each step and state.
+    def allowance(self, values: FloatArray, reachable: BoolArray) -> FloatArray:
+        """How far two sums of losses may be apart and count as equal, [H, S], from values [H+1, S].
+
+        relative · (|V_h(s)| + Σ_{h'>h} max |V_{h'}|): for comparing advantages with other numbers than zero.
         """
         magnitudes = np.abs(values[:-1])
         ahead = np.zeros(len(magnitudes) + 1)
         for h in range(len(magnitudes) - 1, -1, -1):
             ahead[h] = ahead[h + 1] + magnitudes[h].max(where=reachable[h], initial=0.0)
         return self.absolute + self.relative * (magnitudes + ahead[1:, None])
-
-    def strict(self) -> TieRule:
-        """Return the rule at the lower end of the band: it calls fewest actions equal."""
-        return TieRule(self.absolute / self.band, self.relative / self.band, 1.0)
-
-    def loose(self) -> TieRule:
-        """Return the rule at the upper end of the band: it calls most actions equal."""
-        return TieRule(self.absolute * self.band, self.relative * self.band, 1.0)
 
 
 DEFAULT_TIES = TieRule()

@@ -114,5 +114,5 @@ class ThresholdedMirrorDescent(MirrorDescent):
         if expected is None:
             return np.ones(self.mdp.shape, dtype=bool)
         backup = optimal_backup(self.mdp, expected)
-        slack = self.ties.thresholds(backup.values, self.mdp.reachable)[:, :, None]
+        slack = self.ties.allowance(backup.values, self.mdp.reachable)[:, :, None]
         return np.asarray(backup.advantages <= self.threshold + slack)

@@ -117,7 +117,7 @@ class TrustRegion(MirrorDescent):
         """Q minus its least value among the actions still in play; differences of rounding are none."""
         in_play = self._logs > -np.inf
         gaps = backup.q - backup.q.min(axis=2, keepdims=True, where=in_play, initial=np.inf)
-        tied = gaps <= self.ties.thresholds(backup.values, self.mdp.reachable)[:, :, None]
+        tied = gaps <= self.ties.allowance(backup.values, self.mdp.reachable)[:, :, None]
         return np.where(tied, 0.0, gaps)
 
 

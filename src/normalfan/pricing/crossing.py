@@ -27,12 +27,11 @@ from normalfan.geometry.bellman import (
     optimal_backup,
     restricted_backup,
 )
-from normalfan.geometry.face import Face, optimal_face
+from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.plots import new_figure
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import as_loss
-from normalfan.problem.mdp import MDP
 from normalfan.text import html_table, number
 
 
@@ -98,15 +97,6 @@ class Crossing:
         return [(self.step_names[h] if self.step_names else str(h), number(paid[h])) for h in order]
 
 
-@dataclass(frozen=True, slots=True)
-class Ambiguity:
-    """How much of a round depends on the reading of near-ties."""
-
-    ambiguous: bool
-    lowest_price: float
-    highest_price: float
-
-
 def price(face: Face, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> Crossing:
     """The least regret, under a loss, of staying on a face: Γ = min_{u ∈ F} ⟨u, ℓ⟩ − min_q ⟨q, ℓ⟩.
 
@@ -148,21 +138,4 @@ def price(face: Face, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> C
         attribution=read_only(occupancy(mdp, policy) * advantages),
         policy=read_only(policy),
         step_names=mdp.labels.steps,
-    )
-
-
-def ambiguity(mdp: MDP, previous: FloatArray, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES) -> Ambiguity:
-    """Read the near-ties of both rounds strictly and loosely; compare faces and prices.
-
-    A looser reading of the previous loss keeps more of the old face and a looser reading of the new
-    one forgives more, so the loose price is the lowest and the strict one the highest.
-    """
-    readings = (ties.strict(), ties.loose())
-    old = [optimal_face(mdp, previous, ties=reading) for reading in readings]
-    new = [optimal_face(mdp, loss, ties=reading) for reading in readings]
-    strict, loose = (price(f, loss, ties=reading).price for f, reading in zip(old, readings, strict=True))
-    return Ambiguity(
-        ambiguous=not (np.array_equal(old[0].mask, old[1].mask) and np.array_equal(new[0].mask, new[1].mask)),
-        lowest_price=loose,
-        highest_price=strict,
     )

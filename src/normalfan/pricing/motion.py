@@ -39,8 +39,8 @@ class FullOnly(Generic[Column]):
         column: Column | None = vars(motion)[self.name]
         if column is None:
             raise InputError(
-                'this stream was priced with detail="prices", but that keeps prices, values, crossed and '
-                'dimensions only: price it again with detail="full".'
+                f'{self.name} is asked for, but this stream was priced with detail="prices", which leaves it '
+                f'out: price it again with detail="full".'
             )
         return column
 
@@ -52,8 +52,8 @@ class FullOnly(Generic[Column]):
 class PricedMotion:
     """Every round of a stream, priced: what `price_stream` returns.
 
-    Round 0 has no previous face: its price and its variation are 0. After ``detail="prices"`` only
-    `prices`, `values`, `crossed` and `dimensions` are there; asking for another array is an `InputError`.
+    Round 0 has no previous face: its price and its variation are 0. After ``detail="prices"`` there are no
+    `by_step`, `variations`, `margins` and `advantage_gaps`; asking for them is an `InputError`.
 
     Attributes
     ----------
@@ -76,11 +76,12 @@ class PricedMotion:
     advantage_gaps : array [T]
         The smallest advantage of an action that the face leaves out.
     ambiguous : bool array [T]
-        The price or the crossing depends on a near-tie.
+        The price or the crossing depends on how a near-tie is read.
     lowest_prices, highest_prices : array [T]
-        The price if near-ties are read as ties, and if they are read as differences.
+        The exact price of the numbers given lies between them: as far apart as rounding, or, in an
+        ambiguous round, as the readings of its near-ties.
     decided_exactly : bool array [T]
-        The near-tie was decided in rational arithmetic.
+        The near-ties were decided in rational arithmetic.
     round_names, step_names : tuple of str or None
         What the rounds [T] and steps [H] are called; None where they are numbered.
 
@@ -100,17 +101,22 @@ class PricedMotion:
     values: FloatArray  # [T]
     crossed: BoolArray  # [T]
     dimensions: IntArray  # [T]
+    ambiguous: BoolArray  # [T]
+    lowest_prices: FloatArray  # [T]
+    highest_prices: FloatArray  # [T]
+    decided_exactly: BoolArray  # [T]
     by_step: FullOnly[FloatArray] = FullOnly()  # [T, H]
     variations: FullOnly[FloatArray] = FullOnly()  # [T, 3]
     margins: FullOnly[FloatArray] = FullOnly()  # [T]
     margin_exact: FullOnly[BoolArray] = FullOnly()  # [T]
     advantage_gaps: FullOnly[FloatArray] = FullOnly()  # [T]
-    ambiguous: FullOnly[BoolArray] = FullOnly()  # [T]
-    lowest_prices: FullOnly[FloatArray] = FullOnly()  # [T]
-    highest_prices: FullOnly[FloatArray] = FullOnly()  # [T]
-    decided_exactly: FullOnly[BoolArray] = FullOnly()  # [T]
     round_names: tuple[str, ...] | None = None  # [T]
     step_names: tuple[str, ...] | None = None  # [H]
+
+    @property
+    def details(self) -> PricedMotion:
+        """The motion itself: what a full pricing adds used to be found here, and callers still look."""
+        return self
 
     @property
     def total(self) -> float:
@@ -170,6 +176,10 @@ class PricedMotion:
             "value": self.values,
             "crossed": self.crossed,
             "dimension": self.dimensions,
+            "ambiguous": self.ambiguous,
+            "lowest_price": self.lowest_prices,
+            "highest_price": self.highest_prices,
+            "decided_exactly": self.decided_exactly,
         }
         if self._is_full:
             columns |= {f"variation_{norm}": self.variation(norm) for norm in NORMS}
@@ -177,10 +187,6 @@ class PricedMotion:
                 "margin": self.margins,
                 "margin_exact": self.margin_exact,
                 "advantage_gap": self.advantage_gaps,
-                "ambiguous": self.ambiguous,
-                "lowest_price": self.lowest_prices,
-                "highest_price": self.highest_prices,
-                "decided_exactly": self.decided_exactly,
             }
         return columns
 

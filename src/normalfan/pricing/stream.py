@@ -3,7 +3,7 @@
 Rounds are independent once their faces are known, and a block begins with the last round of the block
 before it, so each block is priced on its own: O(block) memory whatever the length of the stream, and
 threads share the blocks out. The heavy arithmetic is one fused compiled sweep per block (see `kernels`);
-what is rare (near-ties) is looked at again, round by round, in the readable form.
+rounds in which a tie could be read in two ways are rare, and are read again one by one (see `reading`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.exact.certify import certify
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.crossing import ambiguity
-from normalfan.pricing.kernels import loss_variations, sweep_for
+from normalfan.pricing.kernels import loss_variations, rows_of, sweep_for
 from normalfan.pricing.motion import PricedMotion
+from normalfan.pricing.reading import Doubts, Reader
 from normalfan.problem.arrays import FloatArray, check_finite, read_only
 from normalfan.problem.losses import Losses, as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from normalfan._kernels.buffers import Swept
 
 Detail = Literal["full", "prices"]
+
+ROW_COLUMNS = ("prices", "crossed", "dimensions")
+PRICE_COLUMNS = (*ROW_COLUMNS, "values")
+DETAIL_COLUMNS = ("by_step", "margins", "margin_exact", "advantage_gaps")
+"""What a sweep tells of a round: always, and in full detail."""
 
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
@@ -135,7 +140,9 @@ class BlockPricer:
         self.ties = ties
         self.full = full
         self.exact_when_ambiguous = exact_when_ambiguous
-        self.sweep = sweep_for(mdp, ties, full=full)
+        rows = rows_of(mdp)
+        self.sweep = sweep_for(mdp, rows, ties, full=full)
+        self.reader = Reader(mdp, rows, ties, exactly=exact_when_ambiguous)
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray) -> PricedMotion:
         """Price a block that begins with round `first_round`.
@@ -144,56 +151,50 @@ class BlockPricer:
         they say where the motion starts and are not reported again.
         """
         swept = self.sweep(losses)
-        if self.full:
-            moved, all_finite = loss_variations(losses)
-        else:
-            all_finite = bool(swept.finite.all())
-        if not all_finite:
+        if not swept.finite.all():
             check_finite("losses", losses, offset=(first_round,))
-        _check_overflow(swept.values, first_round)
-        motion = self._motion(losses, swept, moved) if self.full else _only_prices(swept)
+            raise _overflow(first_round + int(swept.finite.argmin()))
+        full: dict[str, Any] = {"variations": _variations(losses, first_round)} if self.full else {}
+        doubts = self._settle(losses, swept, shared)
+        columns = {name: getattr(swept, name) for name in (PRICE_COLUMNS + self._detail_columns)}
+        motion = PricedMotion(**columns, **vars(doubts), **full)
         return PricedMotion(**_each_array(lambda rounds: rounds[shared:], motion))
 
-    def _motion(self, losses: FloatArray, swept: Swept, moved: FloatArray) -> PricedMotion:
-        """All arrays; where a near-tie is decided exactly, `swept.prices` is set to that."""
-        lowest, highest = swept.prices.copy(), swept.prices.copy()
-        ambiguous = np.zeros(len(losses), dtype=bool)
-        exactly = np.zeros(len(losses), dtype=bool)
-        for t in np.flatnonzero(swept.near | np.append(False, swept.near[:-1])).tolist():
-            previous = losses[max(t - 1, 0)]  # the very first round is compared with itself: free
-            reading = ambiguity(self.mdp, previous, losses[t], ties=self.ties)
-            ambiguous[t] = reading.ambiguous
-            if reading.ambiguous:
-                # The readings may round the last digit differently from the sweep.
-                lowest[t] = min(reading.lowest_price, lowest[t])
-                highest[t] = max(reading.highest_price, highest[t])
-                if self.exact_when_ambiguous:
-                    swept.prices[t] = float(certify(self.mdp, previous, losses[t]).price)
-                    exactly[t] = True
-        return PricedMotion(
-            prices=swept.prices,
-            values=swept.values,
-            crossed=swept.crossed,
-            dimensions=swept.dimensions,
-            by_step=swept.by_step,
-            variations=moved,
-            margins=swept.margins,
-            margin_exact=swept.margin_exact,
-            advantage_gaps=swept.advantage_gaps,
-            ambiguous=ambiguous,
-            lowest_prices=lowest,
-            highest_prices=highest,
-            decided_exactly=exactly,
-        )
+    @property
+    def _detail_columns(self) -> tuple[str, ...]:
+        return DETAIL_COLUMNS if self.full else ()
+
+    def _settle(self, losses: FloatArray, swept: Swept, shared: int) -> Doubts:
+        """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
+        doubts = self.reader.doubts_of_cleared(swept.prices, swept.sizes)
+        unclear = swept.near | np.append(False, swept.near[:-1]) | doubts.are_wide(swept.prices)
+        read = lru_cache(maxsize=2)(lambda t: self.reader.read(losses[t]))
+        for t in np.flatnonzero(unclear).tolist():
+            if t < shared:
+                continue
+            readings = [read(day) for day in (t - 1, t) if day >= 0]
+            # Advantages are a loss whose values are 0: swept, they give the row that this reading means.
+            row = self.sweep(np.stack([reading.advantages for reading in readings]))
+            for name in (*ROW_COLUMNS, *self._detail_columns):
+                getattr(swept, name)[t] = getattr(row, name)[-1]
+            same = t > 0 and np.array_equal(losses[t - 1], losses[t])
+            doubts.enclose(t, float(swept.prices[t]), self.reader, readings, same=same)
+        return doubts
 
 
-def _check_overflow(values: FloatArray, first_round: int) -> None:
-    overflowed = ~np.isfinite(values)
-    if overflowed.any():
-        raise InputError(
-            f"losses of round {first_round + int(overflowed.argmax())} add up beyond the range of "
-            f"float64, but their sum over a horizon must be finite: rescale the losses."
-        )
+def _variations(losses: FloatArray, first_round: int) -> FloatArray:
+    moved, all_finite = loss_variations(losses)
+    if not all_finite:  # at a state that no policy reaches, or a distance beyond all floats
+        check_finite("losses", losses, offset=(first_round,))
+        raise _overflow(first_round + int(np.isfinite(moved).all(axis=1).argmin()))
+    return moved
+
+
+def _overflow(number: int) -> InputError:
+    return InputError(
+        f"losses of round {number} add up beyond the range of float64, but sums over a horizon and "
+        f"differences from the round before must be finite: rescale the losses."
+    )
 
 
 def _numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:
@@ -222,10 +223,6 @@ def _in_order(
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
-
-
-def _only_prices(swept: Swept) -> PricedMotion:
-    return PricedMotion(swept.prices, swept.values, swept.crossed, swept.dimensions)
 
 
 def _each_array(function: Callable[..., Any], *parts: PricedMotion) -> dict[str, Any]:

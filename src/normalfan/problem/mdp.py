@@ -108,6 +108,12 @@ class MDP:
         return self.has_certain_start and all(kernel.nnz == n_rows for kernel in kernels)
 
     @cached_property
+    def most_successors(self) -> int:
+        """The largest number of states that one action can lead to."""
+        kernels = (self.transitions.csr(k) for k in range(self.transitions.n_kernels))
+        return max(int(np.diff(kernel.indptr).max()) for kernel in kernels)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A SHA-256 of the content: equal problems agree, whatever their representation."""
         kernels = [_digest_kernel(self.transitions, k) for k in range(self.transitions.n_kernels)]

@@ -72,7 +72,7 @@ def _advantage_table(
 ):
     """The optimal advantages [row, a] of one loss, and by how much each row may exceed a threshold.
 
-    The same operations as ``optimal_backup`` and ``TieRule.thresholds``: near means the same to the bit.
+    The same operations as ``optimal_backup`` and ``TieRule.allowance``: near means the same to the bit.
     """
     steps, states, actions = shape
     absolute, relative = ties

@@ -1,0 +1,197 @@
+"""One loss read carefully: which actions are surely optimal, which may be, and how far each is behind.
+
+The same backup as in the sweeps, for one round, in pairs of floats (see ``double_double``), with a bound on
+the error of every value, state by state:
+
+    Q(a) = loss(a) + E[V']         err Q(a) = E[err V'] + what this sum lost
+    V = min_a Q(a)                 err V = the largest err Q(a) among the contenders
+
+A contender is an action that could be the best, Q(a) − err Q(a) ≤ min_b Q(b) + err Q(b). What happens in a
+state that no contender leads to, a pit of large losses say, touches nothing before it.
+
+E[V'] is taken around one of the successors, c + Σ p (V' − c) / Σ p: rows are divided by their exact sum,
+and where all successors are worth the same nothing is lost at all.
+
+Each advantage d = Q(a) − V gets one of three marks.
+
+    SURE      exactly zero: the only contender, or equal to the best one without any error, or with the
+              same loss and the same transitions as the best one, every other contender being so too
+    DOUBTFUL  not surely zero, but within its error, or within `band` thresholds of the tie rule
+    OUT       everything else
+
+The threshold is that of `normalfan.geometry.ties`, absolute + relative · the larger size of a and of the best
+action, with size(a) = max(|loss(a)|, E[size']) and size(s) the largest of its best actions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from normalfan._kernels.compiling import inner, kernel
+from normalfan._kernels.double_double import add, divide, scale
+
+OUT, DOUBTFUL, SURE = 0, 1, 2
+
+
+class Room(NamedTuple):
+    """What is known of the actions of the state at hand, [A] each."""
+
+    q: np.ndarray
+    rest: np.ndarray
+    error: np.ndarray
+    size: np.ndarray
+
+
+ROUNDED = 2.0**-50
+"""Relative error of an advantage that is rounded to one float, and of a sum of bounds, with room to spare."""
+
+
+@kernel
+def row_sums(indptr, weights, sums):
+    """The exact sum of every row as a pair, and what was lost: sums [rows, 3]."""
+    for row in range(len(sums)):
+        high, low, lost = 0.0, 0.0, 0.0
+        for p in range(indptr[row], indptr[row + 1]):
+            high, low, more = add(high, low, weights[p], 0.0)
+            lost += more
+        sums[row, 0], sums[row, 1], sums[row, 2] = high, low, lost
+
+
+@kernel
+def first_twins(indptr, indices, weights, actions, twins):
+    """For every row the first action of its state with the same successors: twins [rows]."""
+    for row in range(len(twins)):
+        a = row % actions
+        twins[row] = a
+        for b in range(a):
+            other, size = row - a + b, indptr[row + 1] - indptr[row]
+            if indptr[other + 1] - indptr[other] != size:
+                continue
+            same = True
+            for k in range(size):
+                p, q = indptr[row] + k, indptr[other] + k
+                if indices[p] != indices[q] or weights[p] != weights[q]:
+                    same = False
+                    break
+            if same:
+                twins[row] = b
+                break
+
+
+@inner
+def _expect(row, indptr, indices, weights, sums, value, rest, error, size):
+    """E of the values ahead as a pair with its error, and E of the sizes ahead."""
+    begin, end = indptr[row], indptr[row + 1]
+    c = indices[begin]
+    if end - begin == 1:
+        return value[c], rest[c], error[c], size[c]
+    high, low, lost, spread, met = 0.0, 0.0, 0.0, 0.0, 0.0
+    for p in range(begin, end):
+        s, w = indices[p], weights[p]
+        dh, dl, lost_difference = add(value[s], rest[s], -value[c], -rest[c])
+        th, tl, lost_term = scale(dh, dl, w)
+        high, low, lost_sum = add(high, low, th, tl)
+        lost += w * lost_difference + lost_term + lost_sum
+        spread += w * error[s]
+        met += w * size[s]
+    high, low, lost_quotient = divide(high, low, sums[row, 0], sums[row, 1])
+    lost = (lost + abs(high) * sums[row, 2] + spread) / sums[row, 0] + lost_quotient
+    high, low, lost_sum = add(high, low, value[c], rest[c])
+    return high, low, lost + lost_sum, met / sums[row, 0]
+
+
+@inner
+def _best(q, rest, actions):
+    best = 0
+    for a in range(1, actions):
+        if q[a] < q[best] or (q[a] == q[best] and rest[a] < rest[best]):
+            best = a
+    return best
+
+
+@inner
+def _contend(row, losses, twins, advantage, mark, room):
+    """Find the best action and mark its contenders; returns (V, its low part, its error)."""
+    actions = len(losses)
+    best = _best(room.q, room.rest, actions)
+    least = np.inf
+    for a in range(actions):
+        d, low, lost = add(room.q[a], room.rest[a], -room.q[best], -room.rest[best])
+        advantage[a] = d + low
+        room.error[a] += lost
+        least = min(least, advantage[a] * (1.0 + ROUNDED) + room.error[a])
+    largest, sure = 0.0, True
+    for a in range(actions):
+        mark[a] = OUT
+        if advantage[a] * (1.0 - ROUNDED) - room.error[a] <= least:
+            mark[a] = SURE
+            largest = max(largest, room.error[a])
+            exact = advantage[a] == 0.0 and room.error[a] == 0.0 and room.error[best] == 0.0
+            same = losses[a] == losses[best] and twins[row + a] == twins[row + best]
+            sure = sure and (a == best or exact or same)
+    if not sure:
+        for a in range(actions):
+            if mark[a] == SURE:
+                mark[a] = DOUBTFUL
+    return room.q[best], room.rest[best], largest
+
+
+@inner
+def _judge(error, rule, advantage, low, high, mark, room):
+    """Apply the tie rule to one state and enclose its advantages; returns the state's size."""
+    absolute, relative, band = rule
+    actions = len(advantage)
+    met = 0.0
+    for a in range(actions):
+        if mark[a] != OUT and advantage[a] == 0.0:
+            met = max(met, room.size[a])
+    for a in range(actions):
+        d = advantage[a]
+        threshold = absolute + relative * max(met, room.size[a])
+        if mark[a] == SURE:
+            advantage[a] = low[a] = high[a] = 0.0
+            continue
+        if d <= threshold * band:
+            mark[a] = DOUBTFUL
+        off = room.error[a] + error
+        low[a] = max(d * (1.0 - ROUNDED) - off, 0.0)
+        high[a] = d * (1.0 + ROUNDED) + off
+        if d <= threshold:
+            advantage[a] = 0.0
+    return met
+
+
+@kernel
+def read_kernel(
+    loss, reachable, per_step, indptr, indices, weights, sums, twins, rule,
+    advantage, low, high, mark, value, rest, error, size, room,
+):  # fmt: skip
+    """Read one loss [H, S, A]: fills advantage, low, high and mark [H, S, A].
+
+    `value`, `rest`, `error`, `size` [2, S] are the layers at hand and ahead.
+    """
+    steps, states, actions = loss.shape
+    for h in range(steps - 1, -1, -1):
+        here, ahead = h & 1, (h + 1) & 1
+        for s in range(states):
+            if reachable[h, s]:
+                row = h * per_step + s * actions
+                for a in range(actions):
+                    high_part, low_part, lost, met = 0.0, 0.0, 0.0, 0.0
+                    if h + 1 < steps:
+                        high_part, low_part, lost, met = _expect(
+                            row + a, indptr, indices, weights, sums,
+                            value[ahead], rest[ahead], error[ahead], size[ahead],
+                        )  # fmt: skip
+                    own = loss[h, s, a]
+                    room.q[a], room.rest[a], more = add(high_part, low_part, own, 0.0)
+                    room.error[a] = (lost + more) * (1.0 + ROUNDED * 1024)
+                    room.size[a] = max(abs(own), met)
+                value[here, s], rest[here, s], error[here, s] = _contend(
+                    row, loss[h, s], twins, advantage[h, s], mark[h, s], room
+                )
+                size[here, s] = _judge(
+                    error[here, s], rule, advantage[h, s], low[h, s], high[h, s], mark[h, s], room
+                )

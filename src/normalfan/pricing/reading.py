@@ -1,0 +1,188 @@
+"""Near-ties, read carefully: which prices are possible, and which one the tie rule reports.
+
+A price jumps where the previous loss has a tie, so a rounding error in a backup can change it by any amount.
+The fast sweeps clear almost every round: all advantages are exactly zero for reasons that leave no doubt, or
+far above any error. The rounds that they cannot clear are read again here, in twice the precision and with an
+error bound for every state (`normalfan._kernels.reading`). Each action is then surely optimal, doubtful, or
+out, and two backups enclose the exact price Γ of the floats given, whichever way each doubtful one falls:
+
+    lowest    keep every doubtful action of yesterday's plan
+    highest   keep the sure ones only; where none is sure, pay for the worst of the doubtful
+
+A round is ambiguous when the two differ by more than rounding, or when it is open whether the face moved. On
+request such a loss is read in rational numbers instead, which leaves no doubt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.exact.certify import exact_advantages
+from normalfan.geometry.face import canonical
+from normalfan.geometry.ties import TieRule
+from normalfan.pricing.kernels import UNIT, Rows
+from normalfan.problem.arrays import BoolArray, FloatArray
+from normalfan.problem.mdp import MDP
+
+DOUBTFUL, SURE = 1, 2
+
+Marks: TypeAlias = npt.NDArray[np.int8]
+
+
+WIDE = 1e-6
+"""An enclosure wider than this part of its price is made again with more digits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What is known of the advantages of one loss; `low` and `high` are in units of 2^exponent."""
+
+    advantages: FloatArray  # [H, S, A]  0 where the tie rule counts them as none
+    low: FloatArray  # [H, S, A]  at most the exact advantage
+    high: FloatArray  # [H, S, A]  at least the exact advantage
+    marks: Marks  # [H, S, A]  SURE, DOUBTFUL, or 0
+    exponent: int = 0
+    exactly: bool = False  # read in rational numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Doubts:
+    """How sure the prices of a block are; filled round by round."""
+
+    ambiguous: BoolArray  # [B]
+    lowest_prices: FloatArray  # [B]
+    highest_prices: FloatArray  # [B]
+    decided_exactly: BoolArray  # [B]
+
+    def are_wide(self, prices: FloatArray) -> BoolArray:
+        """[B]: the rounds whose enclosure is wide for their price."""
+        return self.highest_prices - self.lowest_prices > WIDE * prices
+
+    def enclose(
+        self, t: int, price: float, reader: Reader, readings: Sequence[Reading], *, same: bool
+    ) -> None:
+        """Note what the readings of rounds t − 1 and t leave open; `same`: their losses are equal."""
+        self.decided_exactly[t] = any(reading.exactly for reading in readings)
+        if same or len(readings) == 1:
+            self.lowest_prices[t] = self.highest_prices[t] = price
+            return
+        old, new = readings
+        lowest, highest, open_ended = reader.enclose(old, new)
+        self.lowest_prices[t], self.highest_prices[t] = min(lowest, price), max(highest, price)
+        self.ambiguous[t] = open_ended
+
+
+class Reader:
+    """Reads losses of one problem; its tables are laid out when the first near-tie turns up."""
+
+    def __init__(self, mdp: MDP, rows: Rows, ties: TieRule, *, exactly: bool = False) -> None:
+        self.mdp = mdp
+        self.rows = rows
+        self.ties = ties
+        self.exactly = exactly
+        # A bound on the relative error of a price that is summed up in floats from given advantages.
+        self.rounding = 4.0 * (mdp.horizon + 1) * (mdp.most_successors + 4) * UNIT
+
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """The exact sum of every row, [rows, 3], see the kernel."""
+        from normalfan._kernels.reading import row_sums
+
+        sums = np.empty((len(self.rows.twins), 3))
+        row_sums(self.rows.indptr, self.rows.weights, sums)
+        return sums
+
+    def doubts_of_cleared(self, prices: FloatArray, sizes: FloatArray) -> Doubts:
+        """Of rounds without near-ties: only rounding is open. `sizes`: see the sweeps.
+
+        The errors of the values cancel along any policy, so that a price is off by what single sums lose.
+        """
+        lost = 8 * (2 * self.mdp.most_successors + 4) * UNIT * (sizes + prices)
+        lost[prices == 0] = 0.0  # every step was surely free
+        no = np.zeros(len(prices), dtype=bool)
+        return Doubts(no, np.maximum(prices - lost, 0.0), prices + lost, no.copy())
+
+    def read(self, loss: FloatArray) -> Reading:
+        """Read one loss [H, S, A] of finite numbers whose sums over a horizon are finite."""
+        reading = self._read_in_pairs(loss)
+        return self._read_exactly(loss) if self.exactly and self._face_is_open(reading.marks) else reading
+
+    def _read_exactly(self, loss: FloatArray) -> Reading:
+        exact = exact_advantages(self.mdp, loss)
+        marks = np.where(exact == 0, SURE, 0).astype(np.int8)
+        return Reading(exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, exactly=True)
+
+    def _read_in_pairs(self, loss: FloatArray) -> Reading:
+        from normalfan._kernels.reading import Room, read_kernel
+
+        rows, exponent = self.rows, _exponent(loss)
+        scaled = np.ascontiguousarray(np.ldexp(loss, -exponent))
+        shape, layers = self.mdp.shape, (2, self.mdp.n_states)
+        advantages, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        marks = np.zeros(shape, dtype=np.int8)
+        rule = (math.ldexp(self.ties.absolute, -exponent), self.ties.relative, self.ties.band)
+        read_kernel(
+            scaled, self.mdp.reachable, rows.per_step, rows.indptr, rows.indices, rows.weights,
+            self._sums, rows.twins, rule, advantages, low, high, marks,
+            *(np.zeros(layers) for _ in range(4)), Room(*np.empty((4, shape[2]))),
+        )  # fmt: skip
+        return Reading(np.ldexp(advantages, exponent), low, high, marks, exponent)
+
+    def enclose(self, old: Reading, new: Reading) -> tuple[float, float, bool]:
+        """The least and the largest price that a crossing may have, and whether it is ambiguous."""
+        low, high = self._extremes(old.marks, new)
+        differ = high - low > 2 * self.rounding * high
+        return (
+            _outward(low * (1.0 - self.rounding), new.exponent, 0.0),
+            _outward(high * (1.0 + self.rounding), new.exponent, math.inf),
+            differ or self._crossing_is_open(old.marks, new.marks),
+        )
+
+    def _extremes(self, marks: Marks, new: Reading) -> tuple[float, float]:
+        ahead = np.zeros((self.mdp.n_states, 2))
+        for h in range(self.mdp.horizon - 1, -1, -1):
+            onward = self.mdp.transitions.expect(h, ahead)
+            low, high = new.low[h] + onward[:, :, 0], new.high[h] + onward[:, :, 1]
+            possible, sure = marks[h] > 0, marks[h] == SURE
+            least = np.where(possible, low, np.inf).min(axis=1)
+            most = np.where(
+                sure.any(axis=1),
+                np.where(sure, high, np.inf).min(axis=1),
+                np.where(possible, high, -np.inf).max(axis=1),
+            )
+            reached = possible.any(axis=1)
+            ahead = np.where(reached[:, None], np.stack([least, most], axis=1), 0.0)
+        low, high = self.mdp.initial @ ahead
+        return float(low), float(high)
+
+    def _crossing_is_open(self, old: Marks, new: Marks) -> bool:
+        """Whether the face may have moved and may have stayed, depending on the doubtful actions."""
+        sure = [canonical(self.mdp, marks == SURE) for marks in (old, new)]
+        possible = [canonical(self.mdp, marks > 0) for marks in (old, new)]
+        if (sure[0] & ~possible[1]).any() or (sure[1] & ~possible[0]).any():
+            return False  # it moved, whichever way
+        return self._face_is_open(old) or self._face_is_open(new)
+
+    def _face_is_open(self, marks: Marks) -> bool:
+        """Whether the face depends on doubtful actions."""
+        return not np.array_equal(canonical(self.mdp, marks == SURE), canonical(self.mdp, marks > 0))
+
+
+def _exponent(loss: FloatArray) -> int:
+    """Losses near the ends of the range of floats are read in other units, which costs no digit."""
+    largest = float(np.abs(loss).max(initial=0.0))
+    if largest > 2.0**1000:
+        return 8
+    return -600 if 0.0 < largest < 2.0**-400 else 0
+
+
+def _outward(number: float, exponent: int, towards: float) -> float:
+    scaled = math.ldexp(number, exponent)
+    return scaled if exponent == 0 or scaled == towards else math.nextafter(scaled, towards)

@@ -1,0 +1,191 @@
+"""The promise: an exact price never lies outside the interval that its round reports.
+
+`SOAK=1` (as in `make soak`) tries 50,000 crossings instead of some thousand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from regimes import DRAWS, long_stream, random_stream
+
+import normalfan as nf
+from normalfan.geometry.ties import DEFAULT_TIES
+from normalfan.pricing.kernels import rows_of
+from normalfan.pricing.reading import SURE, Reader
+
+SOAK = bool(os.environ.get("SOAK"))
+PROBLEMS = 2000 if SOAK else 60
+LONG_PROBLEMS = 100 if SOAK else 4
+BELOW_ALL_FLOATS = 64 * Fraction(5e-324)
+"""Sums of subnormal numbers cannot be enclosed more narrowly than floats are dense there."""
+
+
+def check_promise(mdp: nf.MDP, losses: np.ndarray) -> tuple[int, int]:
+    """Every crossing against exact rationals; how many there were, and how many were flagged."""
+    motion = nf.price_stream(mdp, losses)
+    for t in range(1, len(losses)):
+        exact = nf.certify(mdp, losses[t - 1], losses[t]).price
+        lowest, highest = Fraction(motion.lowest_prices[t]), Fraction(motion.highest_prices[t])
+        assert lowest - BELOW_ALL_FLOATS <= exact <= highest + BELOW_ALL_FLOATS, (t, float(exact), motion)
+        if not motion.ambiguous[t]:
+            stated = 1e-6 * motion.prices[t] + 1e-9 * np.abs(losses[t]).max() + float(BELOW_ALL_FLOATS)
+            assert motion.highest_prices[t] - motion.lowest_prices[t] <= stated
+    return len(losses) - 1, int(motion.ambiguous.sum())
+
+
+@pytest.mark.parametrize("regime", DRAWS)
+def test_exact_prices_lie_in_the_interval(regime: str) -> None:
+    counts = [
+        check_promise(*random_stream(regime, np.random.default_rng([seed, 11]))) for seed in range(PROBLEMS)
+    ]
+    crossings, flagged = np.sum(counts, axis=0)
+    _note(regime, int(crossings), int(flagged))
+    assert flagged < crossings / 2
+
+
+def test_long_horizons_and_large_offsets_are_priced_right() -> None:
+    counts = [check_promise(*long_stream(np.random.default_rng([seed, 12]))) for seed in range(LONG_PROBLEMS)]
+    crossings, flagged = np.sum(counts, axis=0)
+    _note("200 to 1000 steps, offsets up to 1e9", int(crossings), int(flagged))
+    assert not flagged
+
+
+def _note(regime: str, crossings: int, flagged: int) -> None:
+    """A soak leaves its figures in a file, a line for each regime."""
+    if SOAK and (target := os.environ.get("SOAK_FIGURES")):
+        with Path(target).open("a") as file:
+            file.write(json.dumps({"regime": regime, "crossings": crossings, "flagged": flagged}) + "\n")
+
+
+# --- the cases that used to be wrong ---------------------------------------------------------------
+
+
+def test_the_highest_reading_pays_for_the_worst_of_the_doubtful() -> None:
+    arms = nf.MDP(np.zeros((1, 3), int), 0, 1)
+    losses = np.array([[1.0, 1.0 + 1e-15, 1.0 + 5e-13], [5.0, 0.0, 1.0]]).reshape(2, 1, 1, 3)
+    motion = nf.price_stream(arms, losses)
+    assert motion.ambiguous[1]
+    assert motion.lowest_prices[1] == 0.0 == motion.prices[1]  # the rule reads three ties
+    assert motion.highest_prices[1] >= 5.0 == nf.certify(arms, *losses).price
+
+
+@pytest.mark.parametrize(
+    ("horizon", "penalty", "behind", "today"),
+    [(2, 1e15, 1.0, 1e6), (24, 1e9, 2e-3, 50.0), (365, 1e9, 0.5, 1e4), (1000, 1e9, 4.0, 1e5)],
+)
+def test_a_pit_that_no_plan_visits_blurs_nothing(
+    horizon: int, penalty: float, behind: float, today: float
+) -> None:
+    mdp = nf.MDP(np.array([[0, 0, 1], [1, 1, 1]]), initial=0, horizon=horizon)
+    old = np.zeros((horizon, 2, 3))
+    old[:, 1] = penalty
+    old[0, 0, 1] = behind
+    new = old.copy()
+    new[0, 0, :2] = (today, 0.0)
+    motion = nf.price_stream(mdp, [old, new])
+    assert motion.prices[1] == pytest.approx(today, rel=1e-12)
+    assert not motion.ambiguous.any()
+
+
+def test_ties_of_whole_numbers_and_of_equal_actions_are_sure() -> None:
+    """Equal sums in another order are equal: no flag, whatever hangs on them."""
+    chain = nf.MDP(np.array([[1, 2], [3, 3], [3, 3], [3, 3]]), 0, 3)
+    old = np.zeros((3, 4, 2))
+    old[0, 0], old[1, 1], old[1, 2] = (0.1, 0.2), 0.2, 0.1  # 0.1 + 0.2 either way
+    new = old.copy()
+    new[0, 0, 0] = 7.0
+    motion = nf.price_stream(chain, [old, new])
+    assert motion.dimensions[0] > 0
+    assert motion.prices[1] == 0
+    assert not motion.ambiguous.any()
+
+
+def test_marks_agree_with_exact_advantages() -> None:
+    """What is sure is exactly zero, what is out is not, on ties full of thirds."""
+    for seed in range(60):
+        mdp, losses = random_stream("tenths", np.random.default_rng([seed, 13]))
+        reading = Reader(mdp, rows_of(mdp), DEFAULT_TIES).read(losses[0])
+        exactly = Reader(mdp, rows_of(mdp), DEFAULT_TIES, exactly=True)._read_exactly(losses[0])
+        met = mdp.reachable[:, :, None] & np.ones(mdp.shape, dtype=bool)
+        assert (exactly.advantages[met & (reading.marks == SURE)] == 0).all()
+        assert (exactly.advantages[met & (reading.marks == 0)] > 0).all()
+        assert (reading.low[met] <= exactly.high[met]).all()
+        assert (exactly.low[met] <= reading.high[met]).all()
+
+
+def test_prices_only_reads_near_ties_as_full_detail_does() -> None:
+    for seed in range(40):
+        mdp, losses = random_stream("near-ties", np.random.default_rng([seed, 14]))
+        full, prices = (nf.price_stream(mdp, losses, detail=detail) for detail in ("full", "prices"))
+        for name, column in prices.columns().items():
+            np.testing.assert_array_equal(column, full.columns()[name])
+
+
+def test_decided_exactly_is_the_whole_row() -> None:
+    mdp = nf.MDP(np.array([[0, 0]]), 0, 2)
+    near = np.array([[[1.0, 1.0 + 5e-13]], [[0.0, 0.0]]])
+    nearer = np.array([[[1.0, 1.0 + 5e-11]], [[0.0, 0.0]]])
+    new = np.array([[[3.0, 0.0]], [[0.0, 0.0]]])
+    motion = nf.price_stream(mdp, [near, new, new], exact_when_ambiguous=True)
+    assert motion.prices.tolist() == [0.0, 3.0, 0.0] == motion.by_step.sum(axis=1).tolist()
+    assert motion.dimensions.tolist() == [1, 1, 1]
+    assert motion.decided_exactly.tolist() == [True, True, False]
+    assert not motion.ambiguous.any()
+    assert motion.lowest_prices[1] == pytest.approx(3.0) == motion.highest_prices[1]
+    assert not nf.price_stream(mdp, [near, nearer], exact_when_ambiguous=True).crossed.any()
+
+
+def test_sums_beyond_all_floats_are_refused_and_leave_a_monitor_as_it_was() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    large, other = [[[1e308, -1e308]]], [[[-1e308, 1e308]]]
+    with pytest.raises(nf.InputError, match="losses of round 1 add up beyond"):
+        nf.price_stream(arms, np.array([large, other]))
+    monitor = nf.Monitor(arms)
+    monitor.update(large)
+    with pytest.raises(nf.InputError, match="round 1"):
+        monitor.update(other)
+    assert monitor.rounds == 1
+    assert monitor.last_loss is not None
+    assert monitor.last_loss.tolist() == large
+
+
+def test_sums_that_fit_are_priced_though_their_scale_does_not() -> None:
+    mdp = nf.MDP(np.array([[0, 1], [1, 1]]), 0, 3)
+    old = np.zeros((3, 2, 2))
+    old[2] = 1.2e308
+    old[0, 0, 1] = 1e307
+    new = old.copy()
+    new[0, 0] = (1e307, 0.0)
+    motion = nf.price_stream(mdp, [old, new])
+    assert motion.prices[1] == pytest.approx(float(nf.certify(mdp, old, new).price), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1.0])
+def test_the_l2_variation_neither_overflows_nor_vanishes(size: float) -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    moved = nf.price_stream(arms, size * np.array([[0.0, 1.0], [1.0, 0.0]]).reshape(2, 1, 1, 2))
+    assert moved.variation("l2")[1] == pytest.approx(size * np.sqrt(2.0), rel=1e-14)
+
+
+def test_a_state_whose_probability_is_no_float_is_still_reached() -> None:
+    from scipy import sparse
+
+    size = 170
+    rows = np.zeros((size, 2, size))
+    for s in range(size):
+        rows[s, :, 0] += 0.99
+        rows[s, :, min(s + 1, size - 1)] += 0.01
+    loss = np.zeros((size, size, 2))
+    loss[:, :, 1] = 5.0
+    loss[size - 1, size - 1, 1] = 1e-3
+    for source in (rows, sparse.csr_array(rows.reshape(-1, size))):
+        motion = nf.price_stream(nf.MDP(source, 0, size), [loss, loss])
+        assert motion.advantage_gaps.tolist() == [1e-3, 1e-3]
+        assert motion.margins.tolist() == [0.0, 0.0]
+        assert not motion.margin_exact.any()  # 0 is a safe bound, not the margin
