@@ -40,7 +40,7 @@ WIDE = 1e-6
 """An enclosure wider than this part of its price is made again with more digits."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Reading:
     """What is known of the advantages of one loss; `low` and `high` are in units of 2^exponent."""
 
@@ -50,6 +50,11 @@ class Reading:
     marks: Marks  # [H, S, A]  SURE, DOUBTFUL, or 0
     exponent: int = 0
     exactly: bool = False  # read in rational numbers
+
+    @cached_property
+    def is_sure(self) -> bool:
+        """Whether no action is doubtful, so that the face is known exactly."""
+        return not (self.marks == DOUBTFUL).any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +79,7 @@ class Doubts:
             self.lowest_prices[t] = self.highest_prices[t] = price
             return
         old, new = readings
-        lowest, highest, open_ended = reader.enclose(old, new)
+        lowest, highest, open_ended = reader.enclose(old, new, price)
         self.lowest_prices[t], self.highest_prices[t] = min(lowest, price), max(highest, price)
         self.ambiguous[t] = open_ended
 
@@ -88,7 +93,7 @@ class Reader:
         self.ties = ties
         self.exactly = exactly
         # A bound on the relative error of a price that is summed up in floats from given advantages.
-        self.rounding = 4.0 * (mdp.horizon + 1) * (mdp.most_successors + 4) * UNIT
+        self.rounding = 8.0 * (mdp.horizon + 1) * (mdp.most_successors + 4) * UNIT
 
     @cached_property
     def _sums(self) -> FloatArray:
@@ -135,8 +140,13 @@ class Reader:
         )  # fmt: skip
         return Reading(np.ldexp(advantages, exponent), low, high, marks, exponent)
 
-    def enclose(self, old: Reading, new: Reading) -> tuple[float, float, bool]:
-        """The least and the largest price that a crossing may have, and whether it is ambiguous."""
+    def enclose(self, old: Reading, new: Reading, price: float) -> tuple[float, float, bool]:
+        """The least and the largest price that a crossing may have, and whether it is ambiguous.
+
+        `price`: what the tie rule makes of the readings, which is right where both are sure.
+        """
+        if old.is_sure and new.is_sure:
+            return price * (1.0 - self.rounding), price * (1.0 + self.rounding), False
         low, high = self._extremes(old.marks, new)
         differ = high - low > 2 * self.rounding * high
         return (

@@ -12,7 +12,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -168,16 +167,18 @@ class BlockPricer:
         """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
         doubts = self.reader.doubts_of_cleared(swept.prices, swept.sizes)
         unclear = swept.near | np.append(False, swept.near[:-1]) | doubts.are_wide(swept.prices)
-        read = lru_cache(maxsize=2)(lambda t: self.reader.read(losses[t]))
+        day, reading = -1, None  # the last one that was read
         for t in np.flatnonzero(unclear).tolist():
             if t < shared:
                 continue
-            readings = [read(day) for day in (t - 1, t) if day >= 0]
+            before = None if t == 0 else reading if day == t - 1 else self.reader.read(losses[t - 1])
+            same = before is not None and np.array_equal(losses[t - 1], losses[t])
+            day, reading = t, before if same else self.reader.read(losses[t])
+            readings = [one for one in (before, reading) if one is not None]
             # Advantages are a loss whose values are 0: swept, they give the row that this reading means.
-            row = self.sweep(np.stack([reading.advantages for reading in readings]))
+            row = self.sweep(np.stack([one.advantages for one in readings]))
             for name in (*ROW_COLUMNS, *self._detail_columns):
                 getattr(swept, name)[t] = getattr(row, name)[-1]
-            same = t > 0 and np.array_equal(losses[t - 1], losses[t])
             doubts.enclose(t, float(swept.prices[t]), self.reader, readings, same=same)
         return doubts
 
