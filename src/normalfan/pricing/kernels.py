@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,33 +29,24 @@ UNIT = 2.0**-53
 """The relative error of one rounding."""
 
 
-class Rows(NamedTuple):
-    """The transitions of all steps as sparse rows, one after the other; K·S·A of them."""
-
-    per_step: int  # rows from one step to the next; 0 if all steps share theirs
-    indptr: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.int32]
-    weights: FloatArray
-    twins: npt.NDArray[np.int32]  # the first action of the state with the same row
+Twins: TypeAlias = npt.NDArray[np.int32]
 
 
-def rows_of(mdp: MDP) -> Rows:
+def twins_of(mdp: MDP) -> Twins:
+    """[K·S·A]: for each row of the transitions, the first action of its state with the same row."""
     from normalfan._kernels.reading import first_twins
 
-    kernels = [mdp.transitions.csr(k) for k in range(mdp.transitions.n_kernels)]
-    indptr = np.append(0, np.cumsum(np.concatenate([np.diff(kernel.indptr) for kernel in kernels])))
-    indices = np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32)
-    weights = np.concatenate([kernel.data for kernel in kernels])
-    twins = np.empty(len(indptr) - 1, dtype=np.int32)
-    first_twins(indptr, indices, weights, mdp.n_actions, twins)
-    per_step = 0 if len(kernels) == 1 else mdp.n_states * mdp.n_actions
-    return Rows(per_step, indptr, indices, weights, twins)
+    twins = np.empty((mdp.transitions.n_kernels, mdp.n_states * mdp.n_actions), dtype=np.int32)
+    for k, out in enumerate(twins):
+        kernel = mdp.transitions.csr(k)
+        first_twins(kernel.indptr, kernel.indices, kernel.data, mdp.n_actions, out)
+    return twins.reshape(-1)
 
 
-def sweep_for(mdp: MDP, rows: Rows, ties: TieRule, *, full: bool) -> Sweep:
+def sweep_for(mdp: MDP, twins: Twins, ties: TieRule, *, full: bool) -> Sweep:
     """The sweep of a problem, with its tables laid out once for all blocks."""
     is_bandit = mdp.shape[:2] == (1, 1)
-    kernel = _bandit_sweep() if is_bandit else _kernel_of(mdp.transitions, mdp, rows)
+    kernel = _bandit_sweep() if is_bandit else _kernel_of(mdp.transitions, mdp, twins)
     # What rounding can explain is in doubt, however narrow the rule.
     rounding = 0.0 if is_bandit else 8 * (2 * mdp.most_successors + 4) * UNIT
     rule = (ties.absolute * ties.band, max(ties.relative * ties.band, rounding))
@@ -76,36 +67,41 @@ def loss_variations(losses: FloatArray) -> tuple[FloatArray, bool]:
 
 
 @singledispatch
-def _kernel_of(transitions: object, mdp: MDP, rows: Rows) -> Kernel:  # noqa: ARG001
+def _kernel_of(transitions: object, mdp: MDP, twins: Twins) -> Kernel:  # noqa: ARG001
     raise TypeError(f"no sweep is known for transitions of type {type(transitions).__name__}")
 
 
 @_kernel_of.register(Dense)
-def _(transitions: Dense, mdp: MDP, rows: Rows) -> Kernel:
+def _(transitions: Dense, mdp: MDP, twins: Twins) -> Kernel:
     from normalfan._kernels import dense
 
     whole = transitions.kernels.reshape(len(transitions.kernels), -1, mdp.n_states)
     states = reachable_states(mdp)
     return lambda losses, rule, full: dense.sweep(
-        losses, whole, rows.twins, states, mdp.reachable, mdp.initial, rule, mdp.is_certain, full
+        losses, whole, twins, states, mdp.reachable, mdp.initial, rule, mdp.is_certain, full
     )
 
 
 @_kernel_of.register(Deterministic)
-def _(transitions: Deterministic, mdp: MDP, rows: Rows) -> Kernel:
+def _(transitions: Deterministic, mdp: MDP, twins: Twins) -> Kernel:
     from normalfan._kernels.successors import Tables
 
-    return _successor_sweep(Tables(rows.twins, transitions.nexts), mdp)
+    return _successor_sweep(Tables(twins, transitions.nexts), mdp)
 
 
 @_kernel_of.register(Sparse)
-def _(transitions: Sparse, mdp: MDP, rows: Rows) -> Kernel:
+def _(transitions: Sparse, mdp: MDP, twins: Twins) -> Kernel:
     from normalfan._kernels.successors import Tables
 
-    steps = range(transitions.n_kernels)
-    size = mdp.n_states * mdp.n_actions
-    indptr = np.stack([rows.indptr[k * size : (k + 1) * size + 1] for k in steps])
-    return _successor_sweep(Tables(rows.twins, rows.indices, indptr, rows.weights), mdp)
+    kernels = transitions.kernels
+    starts = np.cumsum([0] + [kernel.nnz for kernel in kernels[:-1]])
+    tables = Tables(
+        twins,
+        indices=np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32),
+        indptr=np.stack([kernel.indptr + start for kernel, start in zip(kernels, starts, strict=True)]),
+        weights=np.concatenate([kernel.data for kernel in kernels]),
+    )
+    return _successor_sweep(tables, mdp)
 
 
 def _bandit_sweep() -> Kernel:

@@ -124,53 +124,20 @@ class PricedMotion:
         return math.fsum(self.prices)
 
     def variation(self, norm: str | float = "l1") -> FloatArray:
-        """How far the loss moved since the round before.
-
-        Parameters
-        ----------
-        norm : str or float
-            "l1", "l2" or "linf"; 1, 2 and inf mean the same.
-
-        Returns
-        -------
-        array [T]
-            ‖ℓ_t − ℓ_{t−1}‖; 0 in round 0.
-        """
+        """‖ℓ_t − ℓ_{t−1}‖ [T] in "l1", "l2" or "linf" (or 1, 2, inf): how far the loss moved."""
         return in_norm(self.variations, norm)
 
     def costliest(self, count: int) -> IntArray:
-        """The rounds with the highest prices.
-
-        Parameters
-        ----------
-        count : int
-            How many rounds at most.
-
-        Returns
-        -------
-        int array
-            Round indices, costliest first; rounds with price 0 are left out.
-        """
+        """Indices of at most `count` rounds with a price, costliest first."""
         order = np.argsort(-self.prices, kind="stable")[:count]
         return order[self.prices[order] > 0]
 
     def round_name(self, t: int) -> str:
-        """What a round is called.
-
-        Parameters
-        ----------
-        t : int
-            Index of the round.
-
-        Returns
-        -------
-        str
-            The round's name, or its number if rounds have no names.
-        """
+        """What round `t` is called: its name, or its number if rounds have no names."""
         return self.round_names[t] if self.round_names else str(t)
 
     def columns(self) -> dict[str, Any]:
-        """Every array [T] by its name in the singular, as in frames, files and `PricedRound`."""
+        """Arrays [T] by their name in frames, files and `PricedRound`: `price`, `value`, …; no `by_step`."""
         columns: dict[str, Any] = {
             "price": self.prices,
             "value": self.values,
@@ -191,18 +158,9 @@ class PricedMotion:
         return columns
 
     def to_frame(self, *, long: bool = False) -> polars.DataFrame:
-        """The rounds as a table.
+        """The rounds as a table: `round` (name or number) and every column of `columns`.
 
-        Parameters
-        ----------
-        long : bool
-            One row for each round and step, instead of one for each round.
-
-        Returns
-        -------
-        polars.DataFrame
-            `round` (name or number) and every column of `columns`; if `long`: `round`, `step` (name or
-            number) and `price`, the part of the round's price paid at that step.
+        With `long`, one row for each round and step: `round`, `step`, and the `price` paid there.
         """
         import polars
 
@@ -220,18 +178,7 @@ class PricedMotion:
         )
 
     def plot(self, norm: str | float = "l1") -> Any:
-        """Draw the price of every round, and how far the loss moved below it.
-
-        Parameters
-        ----------
-        norm : str or float
-            Of the variation, as in `variation`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Its horizontal axis shows dates if the rounds' names are dates in ISO format.
-        """
+        """Draw every price and, below, how far the loss moved: a matplotlib figure."""
         moved = self.variation(norm)
         figure, above = new_figure("What keeping the previous plan costs", y="price", size=(7.2, 4.8))
         grid = figure.add_gridspec(2, 1, height_ratios=(2, 1))
@@ -265,7 +212,7 @@ class PricedMotion:
             f"{counted(len(self.prices), 'round')}, {np.count_nonzero(self.crossed):,} crossed, "
             f"{np.count_nonzero(self.prices):,} with a price, total {number(self.total)}"
         )
-        unsure = np.count_nonzero(self.ambiguous) if self._is_full else 0
+        unsure = np.count_nonzero(self.ambiguous)
         return f"{text}, {unsure:,} ambiguous" if unsure else text
 
 

@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from normalfan.exact.certify import exact_advantages
 from normalfan.geometry.face import canonical
 from normalfan.geometry.ties import TieRule
-from normalfan.pricing.kernels import UNIT, Rows
+from normalfan.pricing.kernels import UNIT, Twins
 from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.problem.mdp import MDP
 
@@ -87,22 +87,26 @@ class Doubts:
 class Reader:
     """Reads losses of one problem; its tables are laid out when the first near-tie turns up."""
 
-    def __init__(self, mdp: MDP, rows: Rows, ties: TieRule, *, exactly: bool = False) -> None:
+    def __init__(self, mdp: MDP, twins: Twins, ties: TieRule, *, exactly: bool = False) -> None:
         self.mdp = mdp
-        self.rows = rows
+        self.twins = twins
         self.ties = ties
         self.exactly = exactly
         # A bound on the relative error of a price that is summed up in floats from given advantages.
         self.rounding = 8.0 * (mdp.horizon + 1) * (mdp.most_successors + 4) * UNIT
 
     @cached_property
-    def _sums(self) -> FloatArray:
-        """The exact sum of every row, [rows, 3], see the kernel."""
+    def _rows(self) -> tuple[Any, ...]:
+        """The transitions as sparse rows: rows from one step to the next, indptr, indices, weights, sums."""
         from normalfan._kernels.reading import row_sums
 
-        sums = np.empty((len(self.rows.twins), 3))
-        row_sums(self.rows.indptr, self.rows.weights, sums)
-        return sums
+        kernels = [self.mdp.transitions.csr(k) for k in range(self.mdp.transitions.n_kernels)]
+        indptr = np.append(0, np.cumsum(np.concatenate([np.diff(kernel.indptr) for kernel in kernels])))
+        indices = np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32)
+        weights = np.concatenate([kernel.data for kernel in kernels])
+        sums = np.empty((len(self.twins), 3))
+        row_sums(indptr, weights, sums)
+        return 0 if len(kernels) == 1 else len(self.twins) // len(kernels), indptr, indices, weights, sums
 
     def doubts_of_cleared(self, prices: FloatArray, sizes: FloatArray) -> Doubts:
         """Of rounds without near-ties: only rounding is open. `sizes`: see the sweeps.
@@ -127,15 +131,14 @@ class Reader:
     def _read_in_pairs(self, loss: FloatArray) -> Reading:
         from normalfan._kernels.reading import Room, read_kernel
 
-        rows, exponent = self.rows, _exponent(loss)
+        exponent = _exponent(loss)
         scaled = np.ascontiguousarray(np.ldexp(loss, -exponent))
         shape, layers = self.mdp.shape, (2, self.mdp.n_states)
         advantages, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         marks = np.zeros(shape, dtype=np.int8)
         rule = (math.ldexp(self.ties.absolute, -exponent), self.ties.relative, self.ties.band)
         read_kernel(
-            scaled, self.mdp.reachable, rows.per_step, rows.indptr, rows.indices, rows.weights,
-            self._sums, rows.twins, rule, advantages, low, high, marks,
+            scaled, self.mdp.reachable, *self._rows, self.twins, rule, advantages, low, high, marks,
             *(np.zeros(layers) for _ in range(4)), Room(*np.empty((4, shape[2]))),
         )  # fmt: skip
         return Reading(np.ldexp(advantages, exponent), low, high, marks, exponent)

@@ -18,7 +18,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.kernels import loss_variations, rows_of, sweep_for
+from normalfan.pricing.kernels import loss_variations, sweep_for, twins_of
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.reading import Doubts, Reader
 from normalfan.problem.arrays import FloatArray, check_finite, read_only
@@ -139,9 +139,9 @@ class BlockPricer:
         self.ties = ties
         self.full = full
         self.exact_when_ambiguous = exact_when_ambiguous
-        rows = rows_of(mdp)
-        self.sweep = sweep_for(mdp, rows, ties, full=full)
-        self.reader = Reader(mdp, rows, ties, exactly=exact_when_ambiguous)
+        twins = twins_of(mdp)
+        self.sweep = sweep_for(mdp, twins, ties, full=full)
+        self.reader = Reader(mdp, twins, ties, exactly=exact_when_ambiguous)
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray) -> PricedMotion:
         """Price a block that begins with round `first_round`.
