@@ -198,7 +198,7 @@ def highs(workload: Workload) -> Peer | None:
     """The definition itself: two linear programs over the polytope, by HiGHS."""
     if workload.name not in ("grid", "arms"):
         return None
-    from benchmarks.speed.linear_program import definitional_price
+    from normalfan_paper.linear_program import lp_price
 
     mdp, losses = workload.mdp, workload.losses
-    return Peer(lambda: definitional_price(mdp, losses[0], losses[1]), 1)
+    return Peer(lambda: lp_price(mdp, losses[0], losses[1]), 1)

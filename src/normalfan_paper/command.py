@@ -12,10 +12,9 @@ from normalfan.errors import InputError
 from normalfan.jobs import Cluster, Processes, Serial
 from normalfan_paper.experiment import Scale
 from normalfan_paper.ledger import Ledger
-from normalfan_paper.page import MARKS
+from normalfan_paper.ledger_page import MARKS
+from normalfan_paper.pipeline import QUICK_SEEDS, run_experiments
 from normalfan_paper.registry import find_experiments
-from normalfan_paper.reproduce import QUICK_SEEDS
-from normalfan_paper.reproduce import reproduce as run_all
 
 SOME_FAILED = 1
 
@@ -63,7 +62,7 @@ def reproduce(
     command = " ".join(
         ["normalfan reproduce", *(experiments or ()), *(["--quick"] if quick else ()), f"--seeds {count}"]
     )
-    ledger = run_all(
+    ledger = run_experiments(
         chosen,
         Scale(seeds=count, quick=quick),
         out,
@@ -97,5 +96,6 @@ def _print(ledger: Ledger, out: Path) -> None:
         for failure in section.failures:
             console.print(Text(f"failed: {failure}"))
     counts = "; ".join(f"{MARKS[verdict]} {verdict}: {count}" for verdict, count in ledger.counts().items())
-    typer.echo(f"{len(ledger.rows)} claims; {counts}.")
+    claims = "1 claim" if len(ledger.rows) == 1 else f"{len(ledger.rows)} claims"
+    typer.echo(f"{claims}; {counts}.")
     typer.echo(f"The ledger is {out / 'ledger.md'}, the figures are in {out / 'figures'}.")

@@ -1,4 +1,4 @@
-"""The experiments by name, and what the paper leaves open in all of them.
+"""The experiments by name.
 
 An experiment is a package of this one with an `EXPERIMENT`; it is imported when asked for.
 """
@@ -6,10 +6,10 @@ An experiment is a package of this one with an `EXPERIMENT`; it is imported when
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from normalfan.errors import InputError
-from normalfan_paper.experiment import Choice, Experiment
+from normalfan_paper.experiment import Experiment
 
 EXPERIMENTS = ("statements", "simplex", "tree", "degenerate", "gridworld")
 
@@ -29,8 +29,3 @@ def find_experiments(ids: Iterable[str] = ()) -> tuple[Experiment, ...]:
 def _load(name: str) -> Experiment:
     experiment: Experiment = importlib.import_module(f"normalfan_paper.experiments.{name}").EXPERIMENT
     return experiment
-
-
-def open_choices(experiments: Sequence[Experiment]) -> tuple[Choice, ...]:
-    """Everything that the paper leaves open, with what was taken instead."""
-    return tuple(choice for experiment in experiments for choice in experiment.choices)

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from normalfan_paper.experiment import Row, Scale, Verdict
+from normalfan_paper.experiment import LedgerRow, Scale, Verdict
 from normalfan_paper.experiments.tree import EXPERIMENT
 from normalfan_paper.experiments.tree.run import run_cell
 from normalfan_paper.experiments.tree.settings import HORIZONS
@@ -27,7 +27,7 @@ def tiny() -> pl.DataFrame:
     return pl.concat(out)
 
 
-def rows(frame: pl.DataFrame) -> dict[str, Row]:
+def rows(frame: pl.DataFrame) -> dict[str, LedgerRow]:
     return {row.id: row for row in EXPERIMENT.check(frame)}
 
 

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
 def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
     """All illustrations; the frame of the statements holds what the barrier is drawn from."""
-    from normalfan_paper.figures import barrier, bellman, faces, fan, gate
+    from normalfan_paper.figures import (
+        advantage_gate,
+        barrier,
+        bellman_causal,
+        degenerate_crossing,
+        normal_fan,
+    )
 
-    drawn = [fan.draw(folder), bellman.draw(folder), faces.draw(folder), gate.draw(folder)]
-    return [path for paths in (*drawn, barrier.draw(frame, folder)) for path in paths]
+    fixed = (normal_fan, bellman_causal, degenerate_crossing, advantage_gate)
+    drawn = [*(figure.draw(folder) for figure in fixed), barrier.draw(frame, folder)]
+    return [path for paths in drawn for path in paths]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normalfan_paper.figures.style import COLOURS, new_figure, save_figure
+from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
 
 if TYPE_CHECKING:
     import polars
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
     """From the findings of the statements on one problem and two."""
-    figure, (left, right) = new_figure(1, 2, height=3.5, width_ratios=[1.1, 1])
+    figure, (left, right) = paper_figure(1, 2, height=3.5, width_ratios=[1.1, 1])
     left.plot(*_series(frame, "rem-twomdps", "two_"), "o-", color=COLOURS["blue"], markersize=9,
               markerfacecolor="none", label="two problems: late chain, early tree")  # fmt: skip
     left.plot(*_series(frame, "rem-twomdps", "one_"), "x--", color=COLOURS["red"],

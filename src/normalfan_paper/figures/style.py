@@ -14,7 +14,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 COLUMN = 6.4  # inches, the width of a figure
 
 
-def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.4, **subplots: Any) -> tuple[Any, Any]:
+def paper_figure(rows: int = 1, columns: int = 1, *, height: float = 3.4, **subplots: Any) -> tuple[Any, Any]:
     """A figure of the house's width and its axes, in the house's style."""
     import matplotlib as mpl
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 
 from normalfan.errors import InputError
+from normalfan.learners.options import check_constant_step
 from normalfan.problem.arrays import FloatArray, check_finite, read_numbers, read_only
 from normalfan.problem.losses import as_stream
 from normalfan.problem.mdp import MDP
@@ -19,12 +19,9 @@ from normalfan.problem.transitions import Deterministic
 Part = TypeVar("Part")
 
 
-def check_step_size(name: str, eta: float) -> float:
-    if not (eta > 0 and math.isfinite(eta)):
-        raise InputError(
-            f"{name} is {eta}, but must be positive and finite: for losses around 1, try 0.04 to 1."
-        )
-    return float(eta)
+def step_sizes(etas: Sequence[float]) -> FloatArray:
+    """The step sizes of some runs, one each, all of them positive and finite."""
+    return np.array([check_constant_step(f"etas[{i}]", eta) for i, eta in enumerate(etas)])
 
 
 def deterministic(name: str, mdp: MDP) -> Deterministic:

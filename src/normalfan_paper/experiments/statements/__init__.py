@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normalfan_paper.experiment import Experiment, Row
+from normalfan_paper.experiment import Experiment, LedgerRow
 from normalfan_paper.experiments.statements.settings import CHOICES, cells
 
 if TYPE_CHECKING:
     import polars
 
 
-def _check(frame: polars.DataFrame) -> Sequence[Row]:
+def _check(frame: polars.DataFrame) -> Sequence[LedgerRow]:
     from normalfan_paper.experiments.statements.check import check
 
     return check(frame)

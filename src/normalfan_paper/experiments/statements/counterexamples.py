@@ -21,8 +21,8 @@ from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan.regret.accountant import Accountant, loss_distances, occupancy_distance
 from normalfan.regret.run import run
-from normalfan_paper.bounds.gate import gate_bound, suppression
-from normalfan_paper.bounds.selection import detector_bound
+from normalfan_paper.bounds.gate_bound import gate_bound, suppression
+from normalfan_paper.bounds.selection_bounds import detector_bound
 from normalfan_paper.bounds.spread import entropy_spread, euclidean_spread
 from normalfan_paper.environments.constructions import (
     Instance,

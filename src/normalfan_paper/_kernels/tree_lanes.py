@@ -20,7 +20,7 @@ from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import absolute, at_most, broadcast, fma, lane_count, lanes_of, select
 from normalfan._kernels.memory import item, load, store
 from normalfan_paper._kernels.exponential import weight
-from normalfan_paper._kernels.hedge import WORD, whole_lanes
+from normalfan_paper._kernels.hedge_lanes import WORD, whole_lanes
 
 
 @inner
@@ -68,7 +68,7 @@ def tree_kernel(paths, gamma, etas, children, nodes, odds, paid):
             store(paid, t * width + first, value)
 
 
-def simulate_tree(paths: np.ndarray, gamma: float, etas: np.ndarray) -> np.ndarray:
+def run_tree(paths: np.ndarray, gamma: float, etas: np.ndarray) -> np.ndarray:
     """What each run pays in each round, [runs, T], on optimal paths [T, H]."""
     rounds, steps = paths.shape
     padded = whole_lanes(etas)

@@ -1,8 +1,9 @@
-"""Four ways in which the losses of a gridworld may move.
+"""A walk on a square grid whose losses move: the problem, and four ways in which its losses may move.
 
-Each is a function of the side of the grid and the number of rounds that returns losses [T, S, A] in [0, 1],
-the same at every step: pass `ArrayLosses(losses, axes="TSA")` with the problem of `gridworld`. d₁ is the
-Manhattan distance over its largest value, 2(side − 1).
+Five actions, deterministic moves, states numbered row by row; off the grid means staying put. A scenario is a
+function of the side of the grid and the number of rounds that returns losses [T, S, A] in [0, 1], the same at
+every step: pass `ArrayLosses(losses, axes="TSA")` with the problem of `gridworld`. d₁ is the Manhattan
+distance over its largest value, 2(side − 1).
 
     moving_goal           d₁(s, g_t)                            g_t walks on a circle round the centre
     rotating_field        ½ (1 − ⟨u_a, w_t⟩)                    u_a the move, w_t a unit vector that turns
@@ -25,9 +26,31 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
-from normalfan_paper.environments.gridworld import MOVES, goal_losses
+from normalfan.problem.mdp import MDP
 
+MOVES = {"stay": (0, 0), "up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 JITTER = 1 / 3
+
+
+def gridworld(side: int, horizon: int, start: tuple[int, int] = (0, 0)) -> MDP:
+    """The problem on a `side` × `side` grid, from the cell `start` = (row, column)."""
+    cells = np.arange(side * side)
+    nexts = np.stack(
+        [
+            np.clip(cells // side + down, 0, side - 1) * side + np.clip(cells % side + right, 0, side - 1)
+            for down, right in MOVES.values()
+        ],
+        axis=1,
+    )
+    return MDP(nexts, initial=start[0] * side + start[1], horizon=horizon)
+
+
+def goal_losses(side: int, goals: IntArray) -> FloatArray:
+    """Losses [T, S, A] of goals [T, 2] given as (row, column): the same at every step."""
+    cells = np.arange(side * side)
+    rows, columns = goals[:, 0, None], goals[:, 1, None]
+    distance = np.abs(cells // side - rows) + np.abs(cells % side - columns)
+    return np.repeat(distance[:, :, None] / (2.0 * (side - 1)), len(MOVES), axis=2)
 
 
 def moving_goal(

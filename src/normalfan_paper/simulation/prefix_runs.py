@@ -31,7 +31,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import FloatArray, IntArray
-from normalfan_paper.environments.prefixes import PrefixFaces
+from normalfan_paper.environments.prefix_faces import PrefixFaces
 
 SelectorName: TypeAlias = Literal[
     "oracle", "occupancies", "strings", "lexicographic", "random vertex", "random point"

@@ -3,8 +3,8 @@
     π_{t+1} = argmin of the linearised loss within a ball of relative entropy around π_t,      pays J_t(π_t)
 
 is the learner `TrustRegion` in its three kinds, with a constant step size and a floor, and gives what that
-gives one at a time up to the accuracy of its root. See `hedge` for the layout. Each run
-may have losses of its own, since one sweeps it over seeds rather than over settings.
+gives one at a time up to the accuracy of its root. See `hedge_runs` for the layout. Each run may
+have losses of its own: this learner is swept over seeds rather than over settings.
 
     >>> arms = MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]).reshape(3, 1, 1, 2)
@@ -21,13 +21,12 @@ from typing import Any, get_args
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.learners.options import check_floor, check_positive
+from normalfan.learners.options import check_constant_step, check_floor, check_positive
 from normalfan.learners.trust_region import DEFAULT_RADIUS, Kind
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan_paper.simulation.streams import (
-    check_step_size,
     checked_payments,
     deterministic,
     in_parts,
@@ -46,13 +45,12 @@ class TrustSetting:
     kind: Kind = "per state"
 
     def __post_init__(self) -> None:
-        check_step_size("TrustSetting.eta", self.eta)
+        check_constant_step("TrustSetting.eta", self.eta)
         check_positive("TrustSetting.radius", self.radius)
         if not self.floor > 0:
             raise InputError(
-                f"TrustSetting.floor is {self.floor}, but must be positive: run the learner "
-                "TrustRegion singly "
-                f"for a floor of 0."
+                f"TrustSetting.floor is {self.floor}, but must be positive: for a floor of 0 run the learner "
+                f"TrustRegion."
             )
         if self.kind not in get_args(Kind):
             raise InputError(
@@ -69,8 +67,8 @@ def simulate_trust_region(
     `losses`: [T, H, S, A] or a loss stream, shared by all runs; or an array [n_settings, T, H, S, A], for
     each run its own. The transitions must be deterministic.
     """
-    from normalfan_paper._kernels import trust
-    from normalfan_paper._kernels.hedge import LANES
+    from normalfan_paper._kernels import trust_lanes
+    from normalfan_paper._kernels.hedge_lanes import LANES
 
     transitions = deterministic("simulate_trust_region", mdp)
     own = np.ndim(losses) == 5
@@ -86,7 +84,7 @@ def simulate_trust_region(
 
     def _block(members: Any) -> FloatArray:
         kind = settings[members[0]].kind
-        return trust.simulate_trust_region(
+        return trust_lanes.run_trust_region(
             streams[_as_slice(members)] if own else streams, transitions.nexts, states, mdp.initial,
             mdp.horizon, tuple(columns[members].T), kind == "per state",
             1 / mdp.horizon if kind == "average" else 1.0,

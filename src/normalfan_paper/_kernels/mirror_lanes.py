@@ -1,7 +1,7 @@
 """Mirror descent advanced together: one run a lane, all of them in the same round.
 
-Settings of one learner meet the same losses. They are the lanes, in blocks of eight (see ``hedge``), and
-what is kept of a policy has the layout [row, run block, a, lane], row one of the (h, s) that some policy
+Settings of one learner meet the same losses. They are the lanes, in blocks of eight (see ``hedge_lanes``).
+What is kept of a policy has the layout [row, run block, a, lane], row one of the (h, s) that some policy
 reaches:
 
     without a floor   the logarithm of weights whose largest is 1: what was unlearned can be learned again
@@ -28,7 +28,7 @@ from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import at_most, broadcast, fma, lane_count, lanes_of, maximum, minimum, select
 from normalfan._kernels.memory import item, load, store
 from normalfan_paper._kernels.exponential import weight
-from normalfan_paper._kernels.hedge import LANES, WORD, whole_lanes
+from normalfan_paper._kernels.hedge_lanes import LANES, WORD, whole_lanes
 
 WALL_MEASURES = 3  # 0 < A* <= width; A* <= width; states with an action of the first kind
 
@@ -333,7 +333,7 @@ def mirror_kernel(
                 )  # fmt: skip
 
 
-def simulate_mirror_descent(
+def run_mirror_descent(
     losses: np.ndarray,
     means: np.ndarray | None,
     nexts: np.ndarray,

@@ -24,7 +24,7 @@ from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import broadcast, fma, lane_count, lanes_of, maximum, minimum
 from normalfan._kernels.memory import gather, item, load, store
 from normalfan_paper._kernels.exponential import weight
-from normalfan_paper._kernels.hedge import LANES, WORD, whole_lanes
+from normalfan_paper._kernels.hedge_lanes import LANES, WORD, whole_lanes
 
 ACCURACY = 1e-12  # how close to the radius, relative to it, a binding divergence is brought
 EPSILON = 2.0**-52
@@ -252,7 +252,7 @@ def trust_kernel(
                 _move(row, actions, floors, trials, kept, gaps)
 
 
-def simulate_trust_region(
+def run_trust_region(
     losses: np.ndarray,
     nexts: np.ndarray,
     states: States,

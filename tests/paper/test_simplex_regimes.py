@@ -11,7 +11,7 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.learners import EuclideanMirrorDescent, OptimisticHedge
-from normalfan_paper.environments import simplex
+from normalfan_paper.environments import simplex_regimes
 from normalfan_paper.environments.constructions import Instance
 from normalfan_paper.simulation import simulate_euclidean_mirror_descent, simulate_optimistic_hedge
 
@@ -26,8 +26,8 @@ def rows_of(instance: Instance) -> np.ndarray:
 
 
 @pytest.mark.parametrize("drift", ["walk", "step", "redraw", "offset"])
-def test_a_drift_within_a_cone_is_free(drift: simplex.Drift, rng: np.random.Generator) -> None:
-    instance = simplex.within_cone(300, 7, GAMMA, drift=drift, rng=rng)
+def test_a_drift_within_a_cone_is_free(drift: simplex_regimes.Drift, rng: np.random.Generator) -> None:
+    instance = simplex_regimes.within_cone(300, 7, GAMMA, drift=drift, rng=rng)
     rows = rows_of(instance)
     best = rows[0].argmin()
     others = np.delete(rows, best, axis=1) - rows[:, [best]]
@@ -42,7 +42,7 @@ def test_a_drift_within_a_cone_is_free(drift: simplex.Drift, rng: np.random.Gene
 def test_strides_of_the_drifts(rng: np.random.Generator) -> None:
     moved = {
         drift: np.diff(
-            rows_of(simplex.within_cone(4000, 9, GAMMA, drift=drift, stride=0.01, rng=rng)), axis=0
+            rows_of(simplex_regimes.within_cone(4000, 9, GAMMA, drift=drift, stride=0.01, rng=rng)), axis=0
         )
         for drift in ("walk", "step", "offset")
     }
@@ -57,12 +57,12 @@ def test_strides_of_the_drifts(rng: np.random.Generator) -> None:
 def test_reflection_by_hand() -> None:
     walk = np.array([0.25, 0.5, 1.0, 1.25, 1.75, 2.0, 0.0, -0.5])
     np.testing.assert_allclose(
-        simplex.reflected(walk, 0.25, 1.0), [0.25, 0.5, 1.0, 0.75, 0.25, 0.5, 0.5, 1.0]
+        simplex_regimes.reflected(walk, 0.25, 1.0), [0.25, 0.5, 1.0, 0.75, 0.25, 0.5, 0.5, 1.0]
     )
 
 
 def test_the_wall_is_crossed_cheaply_by_two_arms(rng: np.random.Generator) -> None:
-    instance = simplex.wall(3000, 6, GAMMA, rng=rng)
+    instance = simplex_regimes.wall(3000, 6, GAMMA, rng=rng)
     rows = rows_of(instance)
     motion = nf.price_stream(*instance)
     assert set(motion.dimensions.tolist()) == {0}
@@ -74,7 +74,7 @@ def test_the_wall_is_crossed_cheaply_by_two_arms(rng: np.random.Generator) -> No
 
 
 @pytest.mark.parametrize("between", ["held", "redrawn"])
-@pytest.mark.parametrize("regime", [simplex.crossings, simplex.rotating])
+@pytest.mark.parametrize("regime", [simplex_regimes.crossings, simplex_regimes.rotating])
 def test_crossings_come_at_their_rate_and_cost_at_least_gamma(
     regime: Callable[..., Instance], between: str, rng: np.random.Generator
 ) -> None:
@@ -90,28 +90,28 @@ def test_crossings_come_at_their_rate_and_cost_at_least_gamma(
     np.testing.assert_array_equal(motion.prices[1:], rows[np.arange(1, 2000), best[:-1]])
     still = (rows[1:] == rows[:-1]).all(axis=1)
     assert still.any() == (between == "held")
-    if regime is simplex.rotating:
+    if regime is simplex_regimes.rotating:
         assert set(np.flatnonzero(moved) % 5) == {0}
         assert set(((best[1:] - best[:-1]) % 5)[moved[1:]].tolist()) == {1}
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0])
 def test_extreme_rates(rate: float, rng: np.random.Generator) -> None:
-    for regime in (simplex.crossings, simplex.rotating):
+    for regime in (simplex_regimes.crossings, simplex_regimes.rotating):
         crossed = nf.price_stream(*regime(50, 2, GAMMA, rate=rate, rng=rng)).crossed
         assert crossed[1:].mean() == rate
 
 
 BAD: dict[str, tuple[Callable[[], object], str]] = {
-    "one arm": (lambda: simplex.wall(5, 1, 0.2, rng=np.random.default_rng()), "arms is 1"),
-    "gamma": (lambda: simplex.wall(5, 3, 1.5, rng=np.random.default_rng()), "gamma is 1.5"),
-    "rate": (lambda: simplex.rotating(5, 3, 0.2, rate=2.0, rng=np.random.default_rng()), "rate is 2"),
+    "one arm": (lambda: simplex_regimes.wall(5, 1, 0.2, rng=np.random.default_rng()), "arms is 1"),
+    "gamma": (lambda: simplex_regimes.wall(5, 3, 1.5, rng=np.random.default_rng()), "gamma is 1.5"),
+    "rate": (lambda: simplex_regimes.rotating(5, 3, 0.2, rate=2.0, rng=np.random.default_rng()), "rate is 2"),
     "drift": (
-        lambda: simplex.within_cone(5, 3, 0.2, drift="jump", rng=np.random.default_rng()),  # type: ignore[arg-type]
+        lambda: simplex_regimes.within_cone(5, 3, 0.2, drift="jump", rng=np.random.default_rng()),  # type: ignore[arg-type]
         "drift is 'jump'",
     ),
     "between": (
-        lambda: simplex.crossings(5, 3, 0.2, rate=1.0, between="x", rng=np.random.default_rng()),  # type: ignore[arg-type]
+        lambda: simplex_regimes.crossings(5, 3, 0.2, rate=1.0, between="x", rng=np.random.default_rng()),  # type: ignore[arg-type]
         "between is 'x'",
     ),
     "steps": (lambda: simulate_optimistic_hedge(nf.MDP([[0], [1]], 0, 2), [], [1.0]), "2 states"),
@@ -157,7 +157,7 @@ def test_euclidean_pays_what_the_learner_pays(
 @pytest.mark.parametrize("regime", ["within_cone", "crossings"])
 def test_long_streams_stay_exact(regime: str, rng: np.random.Generator) -> None:
     options = {"rate": 0.05} if regime == "crossings" else {}
-    mdp, losses = getattr(simplex, regime)(1000, 16, GAMMA, rng=rng, **options)
+    mdp, losses = getattr(simplex_regimes, regime)(1000, 16, GAMMA, rng=rng, **options)
     for simulate, learner in (
         (simulate_optimistic_hedge, OptimisticHedge),
         (simulate_euclidean_mirror_descent, EuclideanMirrorDescent),

@@ -12,7 +12,7 @@ from normalfan.geometry.face import Face, optimal_face
 from normalfan.pricing.crossing import price
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments.constructions import one_state
-from normalfan_paper.figures.style import COLOURS, new_figure, save_figure
+from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where the three arms are drawn
 BEFORE = {"apart": (0.0, 1.0, 1.0), "meeting": (0.0, 0.0, 1.0)}
@@ -20,7 +20,7 @@ AFTER = {"apart": (1.0, 0.0, 0.0), "meeting": (2.0, 0.0, 0.0)}
 
 
 def draw(folder: Path) -> Sequence[Path]:
-    figure, panels = new_figure(1, 2, height=3.0)
+    figure, panels = paper_figure(1, 2, height=3.0)
     arms = one_state(1, 3)
     for axes, name in zip(panels, BEFORE, strict=True):
         before, after = (np.array(losses[name]).reshape(arms.shape) for losses in (BEFORE, AFTER))

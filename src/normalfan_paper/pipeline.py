@@ -11,9 +11,11 @@ A run that ends early continues where it ended when it is started again.
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import io
 import json
+import platform
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,18 +24,19 @@ from typing import TYPE_CHECKING, Any
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
 from normalfan.jobs import Cell, Cluster, Processes, Serial, Store, run_cells
-from normalfan_paper.experiment import Experiment, Row, Scale
+from normalfan_paper.experiment import Experiment, LedgerRow, Scale
 from normalfan_paper.ledger import Ledger, Section
-from normalfan_paper.page import to_html, to_markdown
-from normalfan_paper.provenance import versions
+from normalfan_paper.ledger_page import to_html, to_markdown
 
 if TYPE_CHECKING:
     import polars
 
 QUICK_SEEDS = 4
+LIBRARIES = ("numpy", "scipy", "numba", "polars", "matplotlib")
+"""What decides digits and pictures, beside this package and Python."""
 
 
-def reproduce(
+def run_experiments(
     experiments: Sequence[Experiment],
     scale: Scale,
     folder: str | Path,
@@ -47,7 +50,7 @@ def reproduce(
 
     `command` is what the ledger says it was run by; `tell` is called with a line after each experiment.
     """
-    _require_matplotlib()
+    _require_libraries()
     target = Path(folder)
     store = Store(target / "cells")
     sections = []
@@ -60,7 +63,7 @@ def reproduce(
         seeds=scale.seeds,
         quick=scale.quick,
         workers=_where(engine),
-        versions=versions(),
+        versions=_versions(),
         sections=tuple(sections),
     )
     _write(ledger, target)
@@ -79,7 +82,7 @@ def _run(
     cells = [Cell(experiment.task, settings) for settings in experiment.cells(scale)]
     begun = time.perf_counter()
     outcome = run_cells(cells, store, engine, progress=progress, label=label)
-    rows: tuple[Row, ...] = ()
+    rows: tuple[LedgerRow, ...] = ()
     figures: tuple[str, ...] = ()
     if not outcome.failed:
         frame = _concatenated(cells, store)
@@ -154,9 +157,17 @@ def _where(engine: Serial | Processes | Cluster) -> str:
     return "one process" if isinstance(engine, Serial) else "a Dask cluster"
 
 
-def _require_matplotlib() -> None:
+def _versions() -> dict[str, str]:
+    import normalfan
+
+    found = {"normalfan": normalfan.__version__, "Python": platform.python_version()}
+    return found | {library: importlib.metadata.version(library) for library in LIBRARIES}
+
+
+def _require_libraries() -> None:
     """Said before hours of work, not after them."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise InputError(
-            "matplotlib is not installed, but the figures need it: pip install 'normalfan[paper]'."
-        )
+    for library, purpose in (("matplotlib", "the figures need"), ("jinja2", "the ledger's pages need")):
+        if importlib.util.find_spec(library) is None:
+            raise InputError(
+                f"{library} is not installed, but {purpose} it: pip install normalfan-paper, which brings it."
+            )

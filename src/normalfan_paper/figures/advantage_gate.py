@@ -12,7 +12,7 @@ from normalfan.learners.protocol import Learner
 from normalfan.learners.thresholded import ThresholdedMirrorDescent
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments.constructions import one_state
-from normalfan_paper.figures.style import COLOURS, new_figure, save_figure
+from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
 
 ADVANTAGES = np.linspace(0.0, 0.3, 13)
 THRESHOLD, PENALTY, ETA, ROUNDS = 0.1, 0.35, 0.3, 20
@@ -22,7 +22,7 @@ def draw(folder: Path) -> Sequence[Path]:
     arms = one_state(1, len(ADVANTAGES))
     plain = mass_after(MirrorDescent(arms, ETA))
     gated = mass_after(ThresholdedMirrorDescent(arms, ETA, threshold=THRESHOLD, penalty=PENALTY))
-    figure, axes = new_figure(height=3.2)
+    figure, axes = paper_figure(height=3.2)
     axes.axvspan(0.0, THRESHOLD, color=COLOURS["green"], alpha=0.12, linewidth=0)
     axes.semilogy(ADVANTAGES, plain, "s--", color=COLOURS["grey"], label="mirror descent")
     axes.semilogy(

@@ -45,7 +45,7 @@ from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 from normalfan.regret.accountant import loss_distances
 from normalfan.regret.run import RunLog
-from normalfan_paper.bounds.selection import DUAL_PAIRS, forgiven
+from normalfan_paper.bounds.selection_bounds import DUAL_PAIRS, forgiven
 
 CONSTANT = 1.0 - 1.0 / math.e
 """The constant in Ω when η(g+λ) ≤ 1."""

@@ -1,6 +1,6 @@
 """Two more learners on one state, advanced together: one step size a lane, on losses that all share.
 
-    optimistic Hedge    exp(−η (L(a) + last(a))), L as in ``simulate``; the exponent without η is shared
+    optimistic Hedge    exp(−η (L(a) + last(a))), L as in ``hedge_lanes``; the exponent without η is shared
     Euclidean           x ← max(y − θ, 0), y = x − η ℓ, θ the one number that makes it sum to 1
 
 θ is found by Newton's method on f(θ) = Σ_a max(y(a) − θ, 0) − 1, convex, falling and piecewise linear:
@@ -29,7 +29,7 @@ from normalfan._kernels.lanes import (
     select,
 )
 from normalfan._kernels.memory import item, load, store
-from normalfan_paper._kernels.hedge import LANES, WORD, charge_arms, pay_round, whole_lanes
+from normalfan_paper._kernels.hedge_lanes import LANES, WORD, charge_arms, pay_round, whole_lanes
 
 ALL = (1 << LANES) - 1
 
@@ -101,7 +101,7 @@ def euclidean_kernel(losses, arms, etas, plays, moved, paid):
                 store(plays, place + a * count, maximum(x, zero))
 
 
-def simulate_optimistic_hedge(losses: np.ndarray, etas: np.ndarray) -> np.ndarray:
+def run_optimistic_hedge(losses: np.ndarray, etas: np.ndarray) -> np.ndarray:
     """What each run pays in each round, [runs, T], on losses [T, K]."""
     rounds, arms = losses.shape
     padded = whole_lanes(etas)
@@ -111,7 +111,7 @@ def simulate_optimistic_hedge(losses: np.ndarray, etas: np.ndarray) -> np.ndarra
     return paid.reshape(rounds, -1)[:, : len(etas)].T
 
 
-def simulate_euclidean_mirror_descent(losses: np.ndarray, etas: np.ndarray) -> np.ndarray:
+def run_euclidean_mirror_descent(losses: np.ndarray, etas: np.ndarray) -> np.ndarray:
     """What each run pays in each round, [runs, T], on losses [T, K]."""
     rounds, arms = losses.shape
     padded = whole_lanes(etas)

@@ -25,27 +25,27 @@ import numpy as np
 from normalfan.learners.options import check_one_state
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
-from normalfan_paper.simulation.streams import check_step_size, checked_payments, in_parts, whole_stream
+from normalfan_paper.simulation.streams import checked_payments, in_parts, step_sizes, whole_stream
 
 
 def simulate_optimistic_hedge(
     mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int = 1
 ) -> FloatArray:
     """What optimistic Hedge pays with each of the step sizes: [n_runs, T]. `losses`: [T, 1, 1, A]."""
-    from normalfan_paper._kernels import simplex
+    from normalfan_paper._kernels import simplex_lanes
 
     check_one_state("simulate_optimistic_hedge", mdp)
-    return _sweep(simplex.simulate_optimistic_hedge, mdp, losses, etas, threads)
+    return _sweep(simplex_lanes.run_optimistic_hedge, mdp, losses, etas, threads)
 
 
 def simulate_euclidean_mirror_descent(
     mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int = 1
 ) -> FloatArray:
     """What Euclidean mirror descent pays with each of the step sizes: [n_runs, T]. `losses`: [T, 1, 1, A]."""
-    from normalfan_paper._kernels import simplex
+    from normalfan_paper._kernels import simplex_lanes
 
     check_one_state("simulate_euclidean_mirror_descent", mdp)
-    return _sweep(simplex.simulate_euclidean_mirror_descent, mdp, losses, etas, threads)
+    return _sweep(simplex_lanes.run_euclidean_mirror_descent, mdp, losses, etas, threads)
 
 
 def _sweep(
@@ -55,9 +55,9 @@ def _sweep(
     etas: Sequence[float],
     threads: int,
 ) -> FloatArray:
-    from normalfan_paper._kernels.hedge import LANES
+    from normalfan_paper._kernels.hedge_lanes import LANES
 
-    steps = np.array([check_step_size(f"etas[{i}]", eta) for i, eta in enumerate(etas)])
+    steps = step_sizes(etas)
     rows = whole_stream(mdp, losses)[:, 0, 0]
     parts = in_parts(lambda part: kernel(rows, steps[part]), len(steps), LANES, threads)
     return checked_payments(np.concatenate(parts))

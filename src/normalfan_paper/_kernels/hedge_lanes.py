@@ -8,7 +8,7 @@ exponential an action and no logarithm. The learners of ``normalfan.learners`` k
 differ by a constant that cancels. On shared losses L is kept once for all runs, since only η differs
 between them.
 
-Mirror descent (``mirror``) and the trust region (``trust``) are built in the same way.
+Mirror descent (``mirror_lanes``) and the trust region (``trust_lanes``) are built in the same way.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def hedge_streams_kernel(address, strides, streams, arms, etas, behind, scratch,
                 store(behind, a * count, load(behind, a * count, zero) - best)
 
 
-def simulate_hedge(losses: np.ndarray, etas: np.ndarray) -> np.ndarray:
+def run_hedge(losses: np.ndarray, etas: np.ndarray) -> np.ndarray:
     """What each run pays in each round, [runs, T], on losses [T, K] or [runs, T, K]."""
     rounds, arms = losses.shape[-2:]
     padded = whole_lanes(etas)

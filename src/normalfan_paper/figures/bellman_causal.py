@@ -10,9 +10,9 @@ import numpy as np
 from normalfan.geometry.face import optimal_face
 from normalfan.pricing.crossing import Crossing, price
 from normalfan_paper.environments.constructions import layered_tree
-from normalfan_paper.environments.gridworld import goal_losses, gridworld
+from normalfan_paper.environments.gridworlds import goal_losses, gridworld
 from normalfan_paper.experiments.statements.counterexamples import GAMMA, separable_flip
-from normalfan_paper.figures.style import COLOURS, new_figure, save_figure
+from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
 
 HORIZON = 8
 SIDE, STEPS, START, GOALS = 9, 12, (4, 4), ((8, 8), (0, 8))
@@ -20,7 +20,7 @@ SIDE, STEPS, START, GOALS = 9, 12, (4, 4), ((8, 8), (0, 8))
 
 def draw(folder: Path) -> Sequence[Path]:
     crossing = goal_jump()
-    figure, (left, right) = new_figure(1, 2, height=3.1)
+    figure, (left, right) = paper_figure(1, 2, height=3.1)
     steps = np.arange(1, STEPS + 1)
     left.bar(steps, crossing.by_step, color=COLOURS["blue"])
     left.step(steps, np.cumsum(crossing.by_step), where="mid", color=COLOURS["red"], label="sum so far")

@@ -12,7 +12,7 @@ from normalfan.geometry.fan_slice import FanSlice, fan_slice
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments.constructions import layered_tree_mdp
-from normalfan_paper.figures.style import COLOURS, new_figure, save_figure
+from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
 
 HORIZON = 3
 EXTENT = 2.0
@@ -31,7 +31,7 @@ def draw(folder: Path) -> Sequence[Path]:
     losses = PATH[:, 0, None, None, None] * along_x + PATH[:, 1, None, None, None] * along_y
     motion = price_stream(tree, losses)
 
-    figure, (left, right) = new_figure(1, 2, height=3.3, width_ratios=[1.1, 1])
+    figure, (left, right) = paper_figure(1, 2, height=3.3, width_ratios=[1.1, 1])
     _draw_plane(left, plane, grid)
     left.plot(*PATH.T, color=COLOURS["black"], marker="o", markersize=4, linewidth=1.2)
     for t, (x, y) in enumerate(PATH):

@@ -5,8 +5,7 @@
 
 are the learners `MirrorDescent`, `OptimisticMirrorDescent` and `ThresholdedMirrorDescent` (constant step
 size, the last loss as model, the default tie rule), and give what these give one at a time, up to rounding
-in the last digits; see `hedge` for the layout. Only states that some policy reaches are
-kept.
+in the last digits; see `hedge_runs` for the layout. Only states that some policy reaches are kept.
 
 Three things that the learners do not have. `driven_by="optimal"` puts the optimal advantages A*_t in the
 place of Q^{π_t}, to ask what the values of the played policy are worth. `judged` are the losses that the
@@ -16,7 +15,7 @@ A*_h(s,a)), and how much time is spent near the walls of the fan.
 
     >>> corridor = MDP([[0, 1], [0, 2], [1, 2]], initial=1, horizon=2)
     >>> losses = np.zeros((3, *corridor.shape))
-    >>> losses[..., 0] = 1.0                                                # going left is dear
+    >>> losses[..., 0] = 1.0                                                # going left costs 1
     >>> settings = [MirrorSetting(eta=1.0), MirrorSetting(eta=1.0, threshold=0.1, penalty=0.7)]
     >>> simulate_mirror_descent(corridor, losses, settings).round(3)
     array([[1.   , 0.538, 0.238],
@@ -38,12 +37,11 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES
-from normalfan.learners.options import check_floor, check_not_negative
+from normalfan.learners.options import check_constant_step, check_floor, check_not_negative
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.mdp import MDP
 from normalfan_paper.simulation.streams import (
-    check_step_size,
     checked_payments,
     deterministic,
     in_parts,
@@ -69,7 +67,7 @@ class MirrorSetting:
     driven_by: Driver = "played"  # Q of the played policy, or the optimal advantages
 
     def __post_init__(self) -> None:
-        check_step_size("MirrorSetting.eta", self.eta)
+        check_constant_step("MirrorSetting.eta", self.eta)
         check_not_negative("MirrorSetting.threshold", self.threshold, may_be_infinite=True)
         check_not_negative("MirrorSetting.penalty", self.penalty)
         check_not_negative("MirrorSetting.floor", self.floor)
@@ -139,8 +137,8 @@ def _simulate(
     threads: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Payments, regret by step and masses, the last two empty without a wall."""
-    from normalfan_paper._kernels import mirror
-    from normalfan_paper._kernels.hedge import LANES
+    from normalfan_paper._kernels import mirror_lanes
+    from normalfan_paper._kernels.hedge_lanes import LANES
 
     transitions = deterministic(name, mdp)
     seen, means = _rounds(mdp, losses, judged)
@@ -160,9 +158,9 @@ def _simulate(
 
         def run(part: slice, group: Any = group) -> tuple[FloatArray, FloatArray, FloatArray]:
             members = group[part]
-            return mirror.simulate_mirror_descent(
+            return mirror_lanes.run_mirror_descent(
                 seen, means, transitions.nexts, states, mdp.initial, mdp.horizon,
-                mirror.Runs(*table[members].T), settings[members[0]].optimistic, ties, wall,
+                mirror_lanes.Runs(*table[members].T), settings[members[0]].optimistic, ties, wall,
             )  # fmt: skip
 
         parts += in_parts(run, len(group), LANES, threads)
@@ -179,7 +177,7 @@ def _rounds(mdp: MDP, losses: Any, judged: Any) -> tuple[FloatArray, FloatArray 
     means = whole_stream(mdp, judged, "judged")
     if len(means) != len(seen):
         raise InputError(
-            f"judged hold {len(means)} rounds and losses {len(seen)}, but must be as many: "
+            f"judged has {len(means)} rounds and losses {len(seen)}, but must be as many: "
             f"give the mean of every loss."
         )
     if means.shape != seen.shape:

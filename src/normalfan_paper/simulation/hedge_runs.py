@@ -25,14 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.learners.options import check_one_state
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan_paper.simulation.streams import (
-    check_step_size,
     checked_payments,
     in_parts,
     own_streams,
+    step_sizes,
     whole_stream,
 )
 
@@ -43,23 +43,19 @@ def simulate_hedge(mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int
     `losses`: [T, 1, 1, A] or a loss stream, shared by all runs; or an array [n_runs, T, 1, 1, A], for each
     run its own (seeds). To cross settings with long shared streams, call once a stream.
     """
-    from normalfan_paper._kernels import hedge
+    from normalfan_paper._kernels import hedge_lanes
 
-    if mdp.shape[:2] != (1, 1):
-        raise InputError(
-            f"simulate_hedge was given a problem of {mdp.horizon} steps and {mdp.n_states} states, but must "
-            f"have one of each: use simulate_mirror_descent, the same update in every state and step."
-        )
-    steps = np.array([check_step_size(f"etas[{i}]", eta) for i, eta in enumerate(etas)])
+    check_one_state("simulate_hedge", mdp)
+    steps = step_sizes(etas)
     if np.ndim(losses) == 5:
         streams = own_streams(mdp, losses, len(steps))[:, :, 0, 0]
 
         def run(part: slice) -> FloatArray:
-            return hedge.simulate_hedge(streams[part], steps[part])
+            return hedge_lanes.run_hedge(streams[part], steps[part])
     else:
         shared = whole_stream(mdp, losses)[:, 0, 0]
 
         def run(part: slice) -> FloatArray:
-            return hedge.simulate_hedge(shared, steps[part])
+            return hedge_lanes.run_hedge(shared, steps[part])
 
-    return checked_payments(np.concatenate(in_parts(run, len(steps), hedge.LANES, threads)))
+    return checked_payments(np.concatenate(in_parts(run, len(steps), hedge_lanes.LANES, threads)))

@@ -16,17 +16,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from normalfan.problem.arrays import FloatArray
-from normalfan_paper.environments.tree import LazyTree
-from normalfan_paper.simulation.streams import check_step_size, checked_payments, in_parts
+from normalfan_paper.environments.lazy_tree import LazyTree
+from normalfan_paper.simulation.streams import checked_payments, in_parts, step_sizes
 
 
 def simulate_tree_mirror_descent(tree: LazyTree, etas: Sequence[float], *, threads: int = 1) -> FloatArray:
     """What mirror descent pays with each of the step sizes, which is also its regret: [n_runs, T]."""
-    from normalfan_paper._kernels.hedge import LANES
-    from normalfan_paper._kernels.tree import simulate_tree
+    from normalfan_paper._kernels.hedge_lanes import LANES
+    from normalfan_paper._kernels.tree_lanes import run_tree
 
-    steps = np.array([check_step_size(f"etas[{i}]", eta) for i, eta in enumerate(etas)])
-    parts = in_parts(
-        lambda part: simulate_tree(tree.paths, tree.gamma, steps[part]), len(steps), LANES, threads
-    )
+    steps = step_sizes(etas)
+    parts = in_parts(lambda part: run_tree(tree.paths, tree.gamma, steps[part]), len(steps), LANES, threads)
     return checked_payments(np.concatenate(parts))

@@ -10,10 +10,11 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.problem.losses import ArrayLosses
-from normalfan_paper.environments.gridworld import MOVES, gridworld
-from normalfan_paper.environments.gridworld_scenarios import (
+from normalfan_paper.environments.gridworlds import (
+    MOVES,
     boundary_crossing,
     changing_obstacles,
+    gridworld,
     moving_goal,
     rotating_field,
 )
