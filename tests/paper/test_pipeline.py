@@ -18,7 +18,7 @@ import normalfan as nf
 from normalfan.jobs import Serial
 from normalfan.sources import files_of_code
 from normalfan_paper.experiment import Scale, Verdict
-from normalfan_paper.figures.style import paper_figure, save_figure
+from normalfan_paper.figure_style import paper_figure, save_figure
 from normalfan_paper.ledger import Ledger
 from normalfan_paper.pipeline import run_experiments
 from normalfan_paper.registry import find_experiments
@@ -126,7 +126,7 @@ def test_the_digest_covers_what_the_task_imports_and_no_more() -> None:
     assert not ours & {
         "experiments.statements.check",
         "experiments.statements.claims",
-        "figures.normal_fan",
+        "experiments.statements.figures.normal_fan",
         "ledger_page",
     }
     assert {"normalfan.pricing.crossing", "normalfan.geometry.bellman", "normalfan._kernels.dense"} <= names

@@ -17,12 +17,12 @@ from normalfan_paper.experiment import Scale, Verdict
 from normalfan_paper.experiments.statements import EXPERIMENT, counterexamples
 from normalfan_paper.experiments.statements.check import check
 from normalfan_paper.experiments.statements.claims import CLAIMS
+from normalfan_paper.experiments.statements.figures import advantage_gate, bellman_causal, normal_fan
 from normalfan_paper.experiments.statements.finding import assuming, reading, reported, to_frame, written
 from normalfan_paper.experiments.statements.instances import cases
 from normalfan_paper.experiments.statements.oracles import listed_optimum
 from normalfan_paper.experiments.statements.run import CHECKS, run_cell
 from normalfan_paper.experiments.statements.settings import INSTANCES, PARTS, QUICK_INSTANCES
-from normalfan_paper.figures import advantage_gate, bellman_causal, normal_fan
 from normalfan_paper.linear_program import flow_constraints, lp_price
 
 VERDICTS = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from normalfan_paper.experiments.degenerate.check import error_by_dimension
 from normalfan_paper.experiments.degenerate.settings import SELECTORS
-from normalfan_paper.figures.style import COLOURS, MARKERS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, MARKERS, paper_figure, save_figure
 from normalfan_paper.judging import over_seeds, rate
 
 if TYPE_CHECKING:

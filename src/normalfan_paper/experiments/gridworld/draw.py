@@ -12,7 +12,7 @@ from normalfan_paper.experiments.gridworld.check import recorded
 from normalfan_paper.experiments.gridworld.measures import RegretTotals, Run, times_below
 from normalfan_paper.experiments.gridworld.sensitivity import pair_under
 from normalfan_paper.experiments.gridworld.settings import OURS, SCENARIOS
-from normalfan_paper.figures.style import COLOURS, MARKERS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, MARKERS, paper_figure, save_figure
 from normalfan_paper.judging import estimate
 
 if TYPE_CHECKING:

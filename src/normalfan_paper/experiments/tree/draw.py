@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalfan_paper.experiments.tree.check import PREDICTORS, deviations, explained, with_best
-from normalfan_paper.figures.style import COLOURS, MARKERS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, MARKERS, paper_figure, save_figure
 from normalfan_paper.judging import largest
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from normalfan.geometry.face import Face, optimal_face
 from normalfan.pricing.crossing import price
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments.constructions import one_state
-from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where the three arms are drawn
 BEFORE = {"apart": (0.0, 1.0, 1.0), "meeting": (0.0, 0.0, 1.0)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
 
 if TYPE_CHECKING:
     import polars

@@ -12,7 +12,7 @@ from normalfan.learners.protocol import Learner
 from normalfan.learners.thresholded import ThresholdedMirrorDescent
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments.constructions import one_state
-from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
 
 ADVANTAGES = np.linspace(0.0, 0.3, 13)
 THRESHOLD, PENALTY, ETA, ROUNDS = 0.1, 0.35, 0.3, 20

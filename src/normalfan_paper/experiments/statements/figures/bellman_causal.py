@@ -12,7 +12,7 @@ from normalfan.pricing.crossing import Crossing, price
 from normalfan_paper.environments.constructions import layered_tree
 from normalfan_paper.environments.gridworlds import goal_losses, gridworld
 from normalfan_paper.experiments.statements.counterexamples import GAMMA, separable_flip
-from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
 
 HORIZON = 8
 SIDE, STEPS, START, GOALS = 9, 12, (4, 4), ((8, 8), (0, 8))

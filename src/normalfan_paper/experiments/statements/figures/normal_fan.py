@@ -12,7 +12,7 @@ from normalfan.geometry.fan_slice import FanSlice, fan_slice
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments.constructions import layered_tree_mdp
-from normalfan_paper.figures.style import COLOURS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
 
 HORIZON = 3
 EXTENT = 2.0
