@@ -28,10 +28,10 @@ def reproduce(
         typer.Argument(help="statements, simplex, tree, degenerate, gridworld; all of them by default."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A verdict for every claim within minutes, at a smaller size.")
+        bool, typer.Option("--quick", help="Smaller sizes: a verdict for every claim within minutes.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds of the experiments; 32 as in the paper, 4 with --quick.")
+        int | None, typer.Option(help="Number of seeds: 32 by default, as in the paper; 4 with --quick.")
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes on this machine; one for each core by default.")
@@ -40,13 +40,13 @@ def reproduce(
         "normalfan-paper"
     ),
     cluster: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, to compute there instead.")
+        str | None, typer.Option(help="Address of a Dask scheduler: compute there instead.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the paper's claims and judge them: a ledger of verdicts, the figures, the data behind them.
 
-    A run that was interrupted continues where it ended when it is started again.
+    Start an interrupted run again and it continues where it ended.
 
     Example:  normalfan reproduce --quick
     """

@@ -229,6 +229,7 @@ def test_causal_layers_and_walls_follow_the_record(frame: pl.DataFrame) -> None:
         assert found["gridworld/wall-mass"].verdict == verdict
 
 
+@pytest.mark.slow
 def test_figures_are_drawn(frame: pl.DataFrame, tmp_path: Path) -> None:
     paths = EXPERIMENT.draw(frame, tmp_path)
     names = {"gridworld-bars", "gridworld-training", "gridworld-sensitivity"}

@@ -88,13 +88,13 @@ def test_obstacles_are_a_share_of_the_cells_and_stay_for_a_period() -> None:
     losses = made(changing_obstacles, period=25, jitter=0, density=0.2)
     goal = int(losses[:, :, 0].mean(axis=0).argmin())
     base = 0.5 * np.array([distance(cell, divmod(goal, SIDE)) for cell in range(SIDE * SIDE)])
-    dear = losses[:, :, 0] - base
-    assert set(dear.round(12).ravel()) == {0.0, 0.5}
-    assert (dear.round(12).sum(axis=1) == 0.5 * round(0.2 * (SIDE * SIDE - 1))).all()
+    costly = losses[:, :, 0] - base
+    assert set(costly.round(12).ravel()) == {0.0, 0.5}
+    assert (costly.round(12).sum(axis=1) == 0.5 * round(0.2 * (SIDE * SIDE - 1))).all()
     changes = np.flatnonzero((losses[1:] != losses[:-1]).any(axis=(1, 2)))
     assert len(changes) in (3, 4)
     np.testing.assert_array_equal(np.diff(changes), 25)
-    assert (dear[:, goal].round(12) == 0).all()
+    assert (costly[:, goal].round(12) == 0).all()
 
 
 def test_boundary_crossing_swings_between_opposite_ends() -> None:

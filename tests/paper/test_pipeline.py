@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import polars
+import pytest
 from sentences import check_refusal
 from stub_experiment import GATED, stub
 
@@ -88,6 +89,7 @@ def test_a_finished_cell_is_not_computed_again(tmp_path: Path) -> None:
     assert traced(tmp_path) == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.processes
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from stub_experiment import stub;"

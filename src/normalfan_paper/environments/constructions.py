@@ -95,8 +95,8 @@ def single_mdp_separation(horizon: int, gamma: float, kappa: float) -> tuple[Ins
     trigger = gamma * (horizon - 1)
     arms = one_state(1, 2)
     cheap = np.array([[0.0, trigger - gamma], [0.0, -gamma]]).reshape(2, 1, 1, 2)
-    dear = np.array([[0.0, kappa], [0.0, kappa - trigger]]).reshape(2, 1, 1, 2)
-    return Instance(arms, cheap), Instance(arms, dear)
+    costly = np.array([[0.0, kappa], [0.0, kappa - trigger]]).reshape(2, 1, 1, 2)
+    return Instance(arms, cheap), Instance(arms, costly)
 
 
 def lower_bound_adversary(gamma: float, rounds: int, *, rng: np.random.Generator) -> Instance:

@@ -82,7 +82,7 @@ def changing_obstacles(
     jitter: float = JITTER,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """A fixed goal; a share `density` of the other cells is dear, and which ones changes once a period."""
+    """A fixed goal; a share `density` of the other cells is costly, and which ones changes once a period."""
     if not 0 <= density <= 1:
         raise InputError(f"density is {density}, but must lie between 0 and 1: it is a share of the cells.")
     goal = rng.integers(0, side, size=(1, 2))

@@ -116,7 +116,7 @@ def moving_path(
     """An optimal path [T, H] that crosses at `rate` a round.
 
     `dwell`: a crossing with probability `rate` in every round, or one every 1/`rate` rounds. `layer`: where
-    (from 1); drawn anew at every crossing if None. There the path takes the other action, and below it the
+    (from 1); drawn again at every crossing if None. There the path takes the other action, and below it the
     suffix is flipped too, redrawn, or kept.
     """
     if not 0 <= rate <= 1:

@@ -12,7 +12,7 @@ How a loss wanders within a cone (`drift`), with s its `stride`:
 
     walk     every arm takes a Gaussian step of standard deviation s, reflected at the ends of [γ, 1]
     step     all arms together take a step of Euclidean length s, reflected likewise
-    redraw   every arm is drawn anew, uniformly from [γ, 1] (no stride)
+    redraw   every arm is drawn again, uniformly from [γ, 1] (no stride)
     offset   the arms keep their distances and a common offset takes Gaussian steps; the best arm costs it too
 
     >>> mdp, losses = crossings(3, 4, 0.25, rate=1.0, rng=np.random.default_rng(0))

@@ -39,7 +39,7 @@ def whole_stream(mdp: MDP, losses: Any, name: str = "losses") -> FloatArray:
     """All rounds of any losses, finite: [T, H, S, A], or [T, 1, S, A] if all steps share them."""
     blocks = list(as_stream(losses).blocks(mdp.shape, rounds=sys.maxsize))
     if not blocks:
-        raise InputError(f"{name} hold no round, but a stream needs at least one: check the source.")
+        raise InputError(f"{name} have no round, but a stream needs at least one: check the source.")
     rounds = blocks[0][:, :1] if blocks[0].strides[1] == 0 else blocks[0]
     check_finite(name, rounds)
     return rounds
@@ -64,7 +64,7 @@ def in_parts(run: Callable[[slice], Part], n_runs: int, lanes: int, threads: int
     if threads < 1:
         raise InputError(f"threads is {threads}, but must be at least 1: leave it out for one thread.")
     if n_runs < 1:
-        raise InputError("settings hold no run, but a sweep needs at least one: give a step size or more.")
+        raise InputError("settings have no run, but a sweep needs at least one: give a step size or more.")
     size = -(-n_runs // (lanes * threads)) * lanes
     parts = [slice(start, min(start + size, n_runs)) for start in range(0, n_runs, size)]
     if len(parts) == 1:
