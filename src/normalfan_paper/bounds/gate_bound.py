@@ -29,10 +29,11 @@ exceeds 1/(1 − e^{−ηg}) either, however large λ is.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.cone import detect, objective_range
@@ -76,8 +77,8 @@ class GateBound:
 
 def gate_bound(
     mdp: MDP,
-    losses: Any,
-    models: Any,
+    losses: Iterable[npt.ArrayLike],
+    models: Iterable[npt.ArrayLike],
     log: RunLog,
     *,
     weight: float = 0.0,

@@ -27,9 +27,9 @@ and nothing at all if 2ε̄ is below the cone margin Δ.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.geometry.bellman import as_policy, occupancy, optimal_backup, restricted_backup
 from normalfan.geometry.cone import Detection, detect
@@ -83,7 +83,12 @@ class SelectionBound:
 
 
 def predictive_bound(
-    face: Face, model: Any, loss: Any, policy: Any = None, *, ties: TieRule = DEFAULT_TIES
+    face: Face,
+    model: npt.ArrayLike,
+    loss: npt.ArrayLike,
+    policy: npt.ArrayLike | None = None,
+    *,
+    ties: TieRule = DEFAULT_TIES,
 ) -> SelectionBound:
     """Proposition "Predictive selection", of `policy` or, without one, of the predictive selector's."""
     prediction = as_loss(face.mdp, model, "model")
@@ -93,9 +98,9 @@ def predictive_bound(
 
 def bregman_bound(
     face: Face,
-    model: Any,
-    loss: Any,
-    policy: Any,
+    model: npt.ArrayLike,
+    loss: npt.ArrayLike,
+    policy: npt.ArrayLike,
     *,
     weight: float,
     spread: Spread,
@@ -110,7 +115,13 @@ def bregman_bound(
 
 
 def _selection_bound(
-    face: Face, model: FloatArray, loss: Any, policy: Any, weight: float, spread: Spread, ties: TieRule
+    face: Face,
+    model: FloatArray,
+    loss: npt.ArrayLike,
+    policy: npt.ArrayLike,
+    weight: float,
+    spread: Spread,
+    ties: TieRule,
 ) -> SelectionBound:
     mdp = face.mdp
     truth = as_loss(mdp, loss)
@@ -143,7 +154,9 @@ class DetectorBound:
         return self.left <= self.right + self.rounding
 
 
-def detector_bound(mdp: MDP, model: Any, loss: Any, *, ties: TieRule = DEFAULT_TIES) -> DetectorBound:
+def detector_bound(
+    mdp: MDP, model: npt.ArrayLike, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES
+) -> DetectorBound:
     """Proposition "Prediction error matters only near walls", for the worst optimum of the model.
 
     Regret is linear, so its maximum over the model's optimal face is at a vertex, a deterministic

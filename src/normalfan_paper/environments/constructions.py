@@ -14,9 +14,10 @@ construction fails as written the builder builds it as written.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import FloatArray, first_index, read_numbers
@@ -125,7 +126,7 @@ def degenerate_selection(gamma: float = 1.0) -> tuple[Instance, Instance]:
     return Instance(tree, losses[0]), Instance(tree, losses[1])
 
 
-def layered_tree(horizon: int, gamma: float, paths: Any) -> Instance:
+def layered_tree(horizon: int, gamma: float, paths: npt.ArrayLike) -> Instance:
     """The binary tree of H layers with one optimal path a round: Corollary "Causal anisotropy".
 
     `paths` [T, H] holds the optimal action string b_t of each round. Every step off b_t costs γ, and
