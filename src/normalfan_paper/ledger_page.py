@@ -21,7 +21,7 @@ READING = (
 )
 MARKS = {Verdict.HOLDS: "✓", Verdict.ASSUMES: "✓*", Verdict.DEPENDS: "~", Verdict.FALSE: "✗"}
 
-Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]  # the head and the rows
+PageTable: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]  # the head and the rows
 
 
 def to_markdown(ledger: Ledger) -> str:
@@ -79,7 +79,7 @@ def _inline(text: str) -> str:
     return " ".join(text.split())
 
 
-def _counts(ledger: Ledger) -> Table:
+def _counts(ledger: Ledger) -> PageTable:
     rows = [(f"{MARKS[verdict]} {verdict}", str(count)) for verdict, count in ledger.counts().items()]
     return ("verdict", "rows"), rows
 
@@ -95,7 +95,7 @@ def _how(ledger: Ledger) -> list[str]:
     ]
 
 
-def _times(ledger: Ledger) -> Table:
+def _times(ledger: Ledger) -> PageTable:
     def cells(section: Section) -> Sequence[str]:
         times = in_words(section.cpu_seconds), in_words(section.wall_seconds)
         return (section.id, str(section.cells), str(section.reused), *times)
@@ -105,7 +105,7 @@ def _times(ledger: Ledger) -> Table:
     return head, [*map(cells, ledger.sections), ("all", "", "", *map(in_words, total))]
 
 
-def _rows(rows: Sequence[LedgerRow]) -> Table:
+def _rows(rows: Sequence[LedgerRow]) -> PageTable:
     cells = [
         (f"{row.id}: {row.claim}", row.measured, f"{MARKS[row.verdict]} {row.verdict}", row.because)
         for row in rows
@@ -113,6 +113,6 @@ def _rows(rows: Sequence[LedgerRow]) -> Table:
     return ("claim", "measured", "verdict", "because"), cells
 
 
-def _choices(choices: Sequence[Choice]) -> Table:
+def _choices(choices: Sequence[Choice]) -> PageTable:
     cells = [(c.question, c.ours, "; ".join(c.alternatives), ", ".join(c.rows)) for c in choices]
     return ("question", "ours", "alternatives", "shown in"), cells

@@ -26,7 +26,7 @@ def rows_of(instance: Instance) -> np.ndarray:
 
 
 @pytest.mark.parametrize("drift", ["walk", "step", "redraw", "offset"])
-def test_a_drift_within_a_cone_is_free(drift: simplex_regimes.Drift, rng: np.random.Generator) -> None:
+def test_a_drift_within_a_cone_is_free(drift: simplex_regimes.DriftKind, rng: np.random.Generator) -> None:
     instance = simplex_regimes.within_cone(300, 7, GAMMA, drift=drift, rng=rng)
     rows = rows_of(instance)
     best = rows[0].argmin()

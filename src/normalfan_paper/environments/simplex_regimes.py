@@ -32,7 +32,7 @@ from normalfan.errors import InputError
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan_paper.environments.constructions import Instance, one_state
 
-Drift: TypeAlias = Literal["walk", "step", "redraw", "offset"]
+DriftKind: TypeAlias = Literal["walk", "step", "redraw", "offset"]
 Between: TypeAlias = Literal["held", "redrawn"]
 
 WALL_STRIDE = 0.1
@@ -45,7 +45,7 @@ def within_cone(
     gamma: float,
     *,
     rng: np.random.Generator,
-    drift: Drift = "walk",
+    drift: DriftKind = "walk",
     stride: float | None = None,
 ) -> Instance:
     """A loss that never leaves the cone of one arm; `stride` is γ unless given."""
@@ -118,7 +118,7 @@ def reflected(walk: FloatArray, low: float, high: float) -> FloatArray:
 
 
 def _drifting(
-    rounds: int, arms: int, gamma: float, drift: Drift, stride: float, rng: np.random.Generator
+    rounds: int, arms: int, gamma: float, drift: DriftKind, stride: float, rng: np.random.Generator
 ) -> FloatArray:
     """Costs [T, arms] in [γ, 1]."""
     if drift == "redraw":

@@ -21,12 +21,12 @@ the same bits whatever runs beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from normalfan.learners.options import check_one_state
 from normalfan.problem.arrays import FloatArray
+from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan_paper.simulation.streams import (
     checked_payments,
@@ -37,7 +37,7 @@ from normalfan_paper.simulation.streams import (
 )
 
 
-def simulate_hedge(mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int = 1) -> FloatArray:
+def simulate_hedge(mdp: MDP, losses: Losses, etas: Sequence[float], *, threads: int = 1) -> FloatArray:
     """What Hedge pays on one state with each of the step sizes: [n_runs, T].
 
     `losses`: [T, 1, 1, A] or a loss stream, shared by all runs; or an array [n_runs, T, 1, 1, A], for each
@@ -47,15 +47,10 @@ def simulate_hedge(mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int
 
     check_one_state("simulate_hedge", mdp)
     steps = step_sizes(etas)
-    if np.ndim(losses) == 5:
-        streams = own_streams(mdp, losses, len(steps))[:, :, 0, 0]
+    own = own_streams(mdp, losses, len(steps))
+    rows = whole_stream(mdp, losses)[:, 0, 0] if own is None else own[:, :, 0, 0]
 
-        def run(part: slice) -> FloatArray:
-            return hedge_lanes.run_hedge(streams[part], steps[part])
-    else:
-        shared = whole_stream(mdp, losses)[:, 0, 0]
-
-        def run(part: slice) -> FloatArray:
-            return hedge_lanes.run_hedge(shared, steps[part])
+    def run(part: slice) -> FloatArray:
+        return hedge_lanes.run_hedge(rows if own is None else rows[part], steps[part])
 
     return checked_payments(np.concatenate(in_parts(run, len(steps), hedge_lanes.LANES, threads)))

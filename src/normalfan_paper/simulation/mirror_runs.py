@@ -40,6 +40,7 @@ from normalfan.geometry.ties import DEFAULT_TIES
 from normalfan.learners.options import check_constant_step, check_floor, check_not_negative
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray, read_only
+from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan_paper.simulation.streams import (
     checked_payments,
@@ -100,7 +101,12 @@ class MirrorRecord:
 
 
 def simulate_mirror_descent(
-    mdp: MDP, losses: Any, settings: Sequence[MirrorSetting], *, judged: Any = None, threads: int = 1
+    mdp: MDP,
+    losses: Losses,
+    settings: Sequence[MirrorSetting],
+    *,
+    judged: Losses | None = None,
+    threads: int = 1,
 ) -> FloatArray:
     """What mirror descent pays with each of the settings, in expectation: [n_settings, T].
 
@@ -113,10 +119,10 @@ def simulate_mirror_descent(
 
 def record_mirror_descent(
     mdp: MDP,
-    losses: Any,
+    losses: Losses,
     settings: Sequence[MirrorSetting],
     *,
-    judged: Any = None,
+    judged: Losses | None = None,
     wall: float = WALL,
     threads: int = 1,
 ) -> MirrorRecord:
@@ -130,9 +136,9 @@ def record_mirror_descent(
 def _simulate(
     name: str,
     mdp: MDP,
-    losses: Any,
+    losses: Losses,
     settings: Sequence[MirrorSetting],
-    judged: Any,
+    judged: Losses | None,
     wall: float | None,
     threads: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -169,7 +175,7 @@ def _simulate(
     return (paid[order], by_step, masses) if wall is None else (paid[order], by_step[order], masses[order])
 
 
-def _rounds(mdp: MDP, losses: Any, judged: Any) -> tuple[FloatArray, FloatArray | None]:
+def _rounds(mdp: MDP, losses: Losses, judged: Losses | None) -> tuple[FloatArray, FloatArray | None]:
     """The losses seen and, unless they are the same, those judged; both by step or both not."""
     seen = whole_stream(mdp, losses)
     if judged is None:

@@ -18,18 +18,18 @@ constant step size; see `runs` for how runs are laid out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from normalfan.learners.options import check_one_state
 from normalfan.problem.arrays import FloatArray
+from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan_paper.simulation.streams import checked_payments, in_parts, step_sizes, whole_stream
 
 
 def simulate_optimistic_hedge(
-    mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int = 1
+    mdp: MDP, losses: Losses, etas: Sequence[float], *, threads: int = 1
 ) -> FloatArray:
     """What optimistic Hedge pays with each of the step sizes: [n_runs, T]. `losses`: [T, 1, 1, A]."""
     from normalfan_paper._kernels import simplex_lanes
@@ -39,7 +39,7 @@ def simulate_optimistic_hedge(
 
 
 def simulate_euclidean_mirror_descent(
-    mdp: MDP, losses: Any, etas: Sequence[float], *, threads: int = 1
+    mdp: MDP, losses: Losses, etas: Sequence[float], *, threads: int = 1
 ) -> FloatArray:
     """What Euclidean mirror descent pays with each of the step sizes: [n_runs, T]. `losses`: [T, 1, 1, A]."""
     from normalfan_paper._kernels import simplex_lanes
@@ -51,7 +51,7 @@ def simulate_euclidean_mirror_descent(
 def _sweep(
     kernel: Callable[[FloatArray, FloatArray], FloatArray],
     mdp: MDP,
-    losses: Any,
+    losses: Losses,
     etas: Sequence[float],
     threads: int,
 ) -> FloatArray:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.learners.options import check_constant_step
 from normalfan.problem.arrays import FloatArray, check_finite, read_numbers, read_only
-from normalfan.problem.losses import as_stream
+from normalfan.problem.losses import Losses, as_stream
 from normalfan.problem.mdp import MDP
 from normalfan.problem.transitions import Deterministic
 
@@ -35,7 +36,7 @@ def deterministic(name: str, mdp: MDP) -> Deterministic:
     return transitions
 
 
-def whole_stream(mdp: MDP, losses: Any, name: str = "losses") -> FloatArray:
+def whole_stream(mdp: MDP, losses: Losses, name: str = "losses") -> FloatArray:
     """All rounds of any losses, finite: [T, H, S, A], or [T, 1, S, A] if all steps share them."""
     blocks = list(as_stream(losses).blocks(mdp.shape, rounds=sys.maxsize))
     if not blocks:
@@ -45,9 +46,15 @@ def whole_stream(mdp: MDP, losses: Any, name: str = "losses") -> FloatArray:
     return rounds
 
 
-def own_streams(mdp: MDP, losses: Any, n_runs: int) -> FloatArray:
-    """One stream a run, finite: [n_runs, T, H, S, A], or [n_runs, T, 1, S, A] if all steps share them."""
-    numbers = read_numbers("losses", losses)
+def own_streams(mdp: MDP, losses: Losses, n_runs: int) -> FloatArray | None:
+    """One stream a run, finite: [n_runs, T, H, S, A], or [n_runs, T, 1, S, A] if all steps share them.
+
+    None if `losses` are no array with an axis of runs: then all runs share them.
+    """
+    array = cast("npt.ArrayLike", losses)  # of anything else NumPy makes an array without axes
+    if np.ndim(array) != 5:
+        return None
+    numbers = read_numbers("losses", array)
     if len(numbers) != n_runs or numbers.shape[1] < 1 or numbers.shape[2:] != mdp.shape:
         shape = ", ".join(map(str, mdp.shape))
         raise InputError(

@@ -25,6 +25,7 @@ from normalfan.learners.options import check_constant_step, check_floor, check_p
 from normalfan.learners.trust_region import DEFAULT_RADIUS, Kind
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray
+from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan_paper.simulation.streams import (
     checked_payments,
@@ -60,7 +61,7 @@ class TrustSetting:
 
 
 def simulate_trust_region(
-    mdp: MDP, losses: Any, settings: Sequence[TrustSetting], *, threads: int = 1
+    mdp: MDP, losses: Losses, settings: Sequence[TrustSetting], *, threads: int = 1
 ) -> FloatArray:
     """What the trust region pays with each of the settings, in expectation: [n_settings, T].
 
@@ -71,8 +72,8 @@ def simulate_trust_region(
     from normalfan_paper._kernels.hedge_lanes import LANES
 
     transitions = deterministic("simulate_trust_region", mdp)
-    own = np.ndim(losses) == 5
-    streams = own_streams(mdp, losses, len(settings)) if own else whole_stream(mdp, losses)[None]
+    own = own_streams(mdp, losses, len(settings))
+    streams = whole_stream(mdp, losses)[None] if own is None else own
     states = reachable_states(mdp)
     columns = np.array([(s.eta, s.radius, check_floor(mdp, s.floor)) for s in settings]).reshape(-1, 3)
     kinds = np.array([get_args(Kind).index(s.kind) for s in settings], dtype=np.int64)
@@ -85,7 +86,7 @@ def simulate_trust_region(
     def _block(members: Any) -> FloatArray:
         kind = settings[members[0]].kind
         return trust_lanes.run_trust_region(
-            streams[_as_slice(members)] if own else streams, transitions.nexts, states, mdp.initial,
+            streams if own is None else own[_as_slice(members)], transitions.nexts, states, mdp.initial,
             mdp.horizon, tuple(columns[members].T), kind == "per state",
             1 / mdp.horizon if kind == "average" else 1.0,
         )  # fmt: skip
