@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 
 from normalfan_paper.experiment import LedgerRow, Scale, Verdict
-from normalfan_paper.experiments.degenerate import EXPERIMENT
 from normalfan_paper.experiments.degenerate.run import run_cell
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["degenerate"])
 
 STICKY = pl.col("selector").is_in(["occupancies", "strings"])
 

@@ -19,11 +19,13 @@ from normalfan.learners import (
 )
 from normalfan.problem.losses import ArrayLosses
 from normalfan_paper.experiment import LedgerRow, Scale, Verdict
-from normalfan_paper.experiments.gridworld import EXPERIMENT
 from normalfan_paper.experiments.gridworld.measures import Run, below, jackknife, times_below
 from normalfan_paper.experiments.gridworld.run import problem, run_cell, scenario_losses
 from normalfan_paper.experiments.gridworld.settings import ALTERNATIVES, FLOOR, KINDS, SCENARIOS, cells
 from normalfan_paper.judging import Estimate, estimate
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["gridworld"])
 
 TOY = {"side": 4, "horizon": 6, "episodes": 40}
 

@@ -13,9 +13,11 @@ import normalfan as nf
 from normalfan.learners.tracker import FaceTracker
 from normalfan_paper.environments.simplex_regimes import crossings
 from normalfan_paper.experiment import LedgerRow, Scale, Verdict
-from normalfan_paper.experiments.simplex import EXPERIMENT
 from normalfan_paper.experiments.simplex.check import best_regrets
 from normalfan_paper.experiments.simplex.run import measure, run_cell, tracker_regret
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["simplex"])
 
 
 @cache

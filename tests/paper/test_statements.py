@@ -14,7 +14,7 @@ from problems import random_problem
 from normalfan import optimal_face
 from normalfan.geometry.face import whole_polytope
 from normalfan_paper.experiment import Scale, Verdict
-from normalfan_paper.experiments.statements import EXPERIMENT, counterexamples
+from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.check import check
 from normalfan_paper.experiments.statements.claims import CLAIMS
 from normalfan_paper.experiments.statements.figures import advantage_gate, bellman_causal, normal_fan
@@ -24,6 +24,9 @@ from normalfan_paper.experiments.statements.oracles import listed_optimum
 from normalfan_paper.experiments.statements.run import CHECKS, run_cell
 from normalfan_paper.experiments.statements.settings import INSTANCES, PARTS, QUICK_INSTANCES
 from normalfan_paper.linear_program import flow_constraints, lp_price
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["statements"])
 
 VERDICTS = {
     "thm-decomp": Verdict.HOLDS,

@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 from normalfan_paper.experiment import LedgerRow, Scale, Verdict
-from normalfan_paper.experiments.tree import EXPERIMENT
 from normalfan_paper.experiments.tree.run import run_cell
 from normalfan_paper.experiments.tree.settings import HORIZONS
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["tree"])
 
 OFF = pl.col("horizon") - pl.col("layer") + 1 + 1e-14
 
