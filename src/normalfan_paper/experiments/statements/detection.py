@@ -25,7 +25,7 @@ from normalfan_paper.experiments.statements.counterexamples import GAMMA
 from normalfan_paper.experiments.statements.finding import Finding, assuming, reported, written
 from normalfan_paper.experiments.statements.instances import SEED, Case, cases
 from normalfan_paper.experiments.statements.oracles import listed_values
-from normalfan_paper.experiments.statements.selectors import prediction_of
+from normalfan_paper.experiments.statements.selection import prediction_of
 
 SMOOTHING = 0.8  # of the tracker's model, an exponential average
 MARGIN_TOLERANCE = 1e-9
