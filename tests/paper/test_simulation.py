@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from problems import random_problem
 from sentences import check_refusal
 
 import normalfan as nf
+from normalfan._kernels import _Announcer
 from normalfan.learners import Hedge, Learner, MirrorDescent, ThresholdedMirrorDescent
+from normalfan_paper._kernels.hedge_lanes import hedge_kernel
 from normalfan_paper.environments.gridworlds import gridworld
 from normalfan_paper.simulation import MirrorSetting, simulate_hedge, simulate_mirror_descent
 
@@ -158,6 +161,13 @@ def test_neither_padding_nor_threads_nor_company_change_a_bit(rng: np.random.Gen
         for threads in (2, 3, 50):
             np.testing.assert_array_equal(together(threads), whole)
         np.testing.assert_array_equal(np.concatenate([alone(k) for k in range(21)]), whole)
+
+
+def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    listener = _Announcer()
+    for function in (np.mean, hedge_kernel.py_func, hedge_kernel.py_func):
+        listener.on_start(SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)}))
+    assert capsys.readouterr().err.count("compiling its kernels") == 1
 
 
 def test_losses_may_be_any_stream(rng: np.random.Generator) -> None:

@@ -53,7 +53,7 @@ class Modes(NamedTuple):
     recorded: bool
 
 
-class Room(NamedTuple):
+class MirrorRoom(NamedTuple):
     """Work space."""
 
     kept: np.ndarray  # [rows, runs, A] the policies, as said above, and [A, lanes] for an optimistic play
@@ -362,7 +362,7 @@ def run_mirror_descent(
     if floored:
         policies[:] = 1.0 / n_actions
     layers = 3 * n_states * width
-    room = Room(
+    room = MirrorRoom(
         kept=policies,
         values=aligned_zeros(layers),
         judged=aligned_zeros(layers if noisy else 0),
