@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test lint check bench reproduce format clean
+.PHONY: run test lint check bench reproduce format wheels clean
 
 run: .venv/.installed-report
 	@$(BIN)/normalfan demo
@@ -22,14 +22,17 @@ lint: .venv/.installed-dev
 check: lint test
 
 bench: .venv/.installed-bench
-	$(BIN)/normalfan bench
+	$(BIN)/python -m benchmarks.speed
 
-reproduce: .venv/.installed-paper
+reproduce: .venv/.installed-plot,report
 	$(BIN)/normalfan reproduce
 
 format: .venv/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+wheels: .venv/.installed-dev
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist . ./companion
 
 clean:
 	rm -rf .venv dist

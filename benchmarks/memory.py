@@ -24,7 +24,7 @@ SHAPE = (24, 41, 5)  # a day of a battery: hours, levels, actions
 
 
 def forget_peak() -> float:
-    """Start measuring the peak anew; returns the present size in megabytes."""
+    """Start to measure the peak again; returns the present size in megabytes."""
     Path("/proc/self/clear_refs").write_text("5")
     return peak_megabytes()
 

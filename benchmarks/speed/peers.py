@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.speed.workloads import Workload
 
+from benchmarks.speed.workloads import Workload
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, IntArray
 
@@ -175,7 +175,7 @@ def jaxdp_vmapped(workload: Workload) -> Peer | None:
     rounds = 128
     losses = jnp.asarray(np.transpose(workload.losses[:rounds], (1, 0, 3, 2)))  # [H, T, A, S]
 
-    def sweep(losses: Any) -> Any:
+    def prices(losses: Any) -> Any:
         def step(carry: Any, loss: Any) -> Any:
             values, held = carry
             q = loss + expect(values)
@@ -190,7 +190,7 @@ def jaxdp_vmapped(workload: Workload) -> Peer | None:
         (_, held), _ = jax.lax.scan(step, (start, start), losses[::-1])
         return held @ problem.initial
 
-    compiled = jax.jit(sweep)
+    compiled = jax.jit(prices)
     return Peer(lambda: compiled(losses).block_until_ready(), rounds)
 
 
@@ -198,7 +198,7 @@ def highs(workload: Workload) -> Peer | None:
     """The definition itself: two linear programs over the polytope, by HiGHS."""
     if workload.name not in ("grid", "arms"):
         return None
-    from benchmarks.speed.linear_program import definitional_price
+    from normalfan_paper.linear_program import lp_price
 
     mdp, losses = workload.mdp, workload.losses
-    return Peer(lambda: definitional_price(mdp, losses[0], losses[1]), 1)
+    return Peer(lambda: lp_price(mdp, losses[0], losses[1]), 1)

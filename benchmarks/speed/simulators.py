@@ -8,9 +8,9 @@ them run on one thread in float64.
 from __future__ import annotations
 
 import numpy as np
+
 from benchmarks.speed.peers import Peer
 from benchmarks.speed.workloads import Workload
-
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan_paper.simulation import MirrorSetting, simulate_hedge, simulate_mirror_descent

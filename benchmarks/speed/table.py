@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
+
 from benchmarks.speed import limits, peers, simulators
 from benchmarks.speed.peers import Peer
 from benchmarks.speed.workloads import WORKLOADS, Workload
-
-from normalfan.errors import InputError
 from normalfan.progress import progress_bar
 
 Contestants: TypeAlias = dict[str, Callable[[Workload], Peer | None]]
@@ -38,33 +37,24 @@ SIMULATORS: Contestants = {
 SEED = 20260629
 
 
-def measure(names: list[str] | None = None, *, quick: bool = False) -> list[dict[str, Any]]:
+def measure(names: Sequence[str], *, quick: bool = False) -> list[dict[str, Any]]:
     """One row per workload and contestant: microseconds per round, and its ratio to ours."""
-    chosen = list(WORKLOADS) if names is None else names
-    unknown = [name for name in chosen if name not in WORKLOADS]
-    if unknown:
-        raise InputError(
-            f"workload {unknown[0]!r} does not exist, but must be one of {', '.join(WORKLOADS)}: "
-            f"leave it out for all of them."
-        )
     from threadpoolctl import threadpool_limits
 
     rows = []
-    with progress_bar("benchmark", len(chosen), wanted=True) as advance, threadpool_limits(1):
-        for name in chosen:
+    with progress_bar("benchmark", len(names), wanted=True) as advance, threadpool_limits(1):
+        for name in names:
             rows += _measure_workload(WORKLOADS[name](np.random.default_rng(SEED)), quick)
             advance(1)
     return rows
 
 
 def _measure_workload(workload: Workload, quick: bool) -> list[dict[str, Any]]:
-    field = SIMULATORS if workload.etas else PRICERS
-    entered = {name: enter(workload) for name, enter in field.items()}
-    contestants = {name: peer for name, peer in entered.items() if peer is not None}
+    contestants = contestants_of(workload)
     best = dict.fromkeys(contestants, np.inf)
     for peer in contestants.values():
         peer.run()  # compile, load, touch the data
-    _check_agreement(contestants)
+    check_agreement(contestants)
     # Taking turns spreads whatever else the machine is doing over all of them alike.
     for _ in range(2 if quick else 7):
         for name, peer in contestants.items():
@@ -78,7 +68,13 @@ def _measure_workload(workload: Workload, quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _check_agreement(contestants: dict[str, Peer]) -> None:
+def contestants_of(workload: Workload) -> dict[str, Peer]:
+    """Those who can do this work and are installed, by name."""
+    entered = {name: enter(workload) for name, enter in (SIMULATORS if workload.etas else PRICERS).items()}
+    return {name: peer for name, peer in entered.items() if peer is not None}
+
+
+def check_agreement(contestants: dict[str, Peer]) -> None:
     """A contest between different answers would measure nothing."""
     if "QuantEcon" in contestants:
         theirs = contestants["QuantEcon"].run()

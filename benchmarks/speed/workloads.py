@@ -12,7 +12,7 @@ import numpy as np
 
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
-from normalfan_paper.environments.gridworld import gridworld
+from normalfan_paper.environments.gridworlds import gridworld
 
 
 @dataclass(frozen=True, slots=True, eq=False)

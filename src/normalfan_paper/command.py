@@ -12,10 +12,9 @@ from normalfan.errors import InputError
 from normalfan.jobs import Cluster, Processes, Serial
 from normalfan_paper.experiment import Scale
 from normalfan_paper.ledger import Ledger
-from normalfan_paper.page import MARKS
+from normalfan_paper.ledger_page import MARKS
+from normalfan_paper.pipeline import QUICK_SEEDS, run_experiments
 from normalfan_paper.registry import find_experiments
-from normalfan_paper.reproduce import QUICK_SEEDS
-from normalfan_paper.reproduce import reproduce as run_all
 
 SOME_FAILED = 1
 
@@ -29,10 +28,10 @@ def reproduce(
         typer.Argument(help="statements, simplex, tree, degenerate, gridworld; all of them by default."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A verdict for every claim within minutes, at a smaller size.")
+        bool, typer.Option("--quick", help="Smaller sizes: a verdict for every claim within minutes.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds of the experiments; 32 as in the paper, 4 with --quick.")
+        int | None, typer.Option(help="Number of seeds: 32 by default, as in the paper; 4 with --quick.")
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes on this machine; one for each core by default.")
@@ -41,13 +40,13 @@ def reproduce(
         "normalfan-paper"
     ),
     cluster: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, to compute there instead.")
+        str | None, typer.Option(help="Address of a Dask scheduler: compute there instead.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the paper's claims and judge them: a ledger of verdicts, the figures, the data behind them.
 
-    A run that was interrupted continues where it ended when it is started again.
+    Start an interrupted run again and it continues where it ended.
 
     Example:  normalfan reproduce --quick
     """
@@ -63,7 +62,7 @@ def reproduce(
     command = " ".join(
         ["normalfan reproduce", *(experiments or ()), *(["--quick"] if quick else ()), f"--seeds {count}"]
     )
-    ledger = run_all(
+    ledger = run_experiments(
         chosen,
         Scale(seeds=count, quick=quick),
         out,
@@ -97,5 +96,6 @@ def _print(ledger: Ledger, out: Path) -> None:
         for failure in section.failures:
             console.print(Text(f"failed: {failure}"))
     counts = "; ".join(f"{MARKS[verdict]} {verdict}: {count}" for verdict, count in ledger.counts().items())
-    typer.echo(f"{len(ledger.rows)} claims; {counts}.")
+    claims = "1 claim" if len(ledger.rows) == 1 else f"{len(ledger.rows)} claims"
+    typer.echo(f"{claims}; {counts}.")
     typer.echo(f"The ledger is {out / 'ledger.md'}, the figures are in {out / 'figures'}.")

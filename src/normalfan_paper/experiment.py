@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LedgerRow:
     """One claim, judged by a run."""
 
     id: str  # "simplex/tracker-correlation"
@@ -60,6 +60,6 @@ class Experiment:
     title: str
     cells: Callable[[Scale], Sequence[Settings]]
     task: str  # a function Settings -> DataFrame, as "normalfan_paper.experiments.simplex.run:run_cell"
-    check: Callable[[polars.DataFrame], Sequence[Row]]
+    check: Callable[[polars.DataFrame], Sequence[LedgerRow]]
     draw: Callable[[polars.DataFrame, Path], Sequence[Path]]
     choices: tuple[Choice, ...] = ()

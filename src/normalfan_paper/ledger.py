@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from normalfan_paper.experiment import Choice, Row, Verdict
+from normalfan_paper.experiment import Choice, LedgerRow, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Section:
 
     id: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[LedgerRow, ...]
     choices: tuple[Choice, ...]
     figures: tuple[str, ...]  # file names of PNGs in the folder of figures
     cells: int  # all of them
@@ -39,7 +39,7 @@ class Ledger:
     sections: tuple[Section, ...]
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[LedgerRow, ...]:
         return tuple(row for section in self.sections for row in section.rows)
 
     @property

@@ -1,17 +1,25 @@
-"""The experiments by name, and what the paper leaves open in all of them.
+"""The experiments by name, each imported when asked for.
 
-An experiment is a package of this one with an `EXPERIMENT`; it is imported when asked for.
+An experiment is a folder of `experiments` with four modules: `settings` (its cells, and what the paper leaves
+open), `run` (a cell), `check` (verdicts from the results) and `draw` (figures of them).
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from importlib import import_module
 
 from normalfan.errors import InputError
-from normalfan_paper.experiment import Choice, Experiment
+from normalfan_paper.experiment import Experiment
 
-EXPERIMENTS = ("statements", "simplex", "tree", "degenerate", "gridworld")
+EXPERIMENTS = {
+    "statements": "Statements: theorems, propositions, remarks",
+    "simplex": "Loss variation is not the difficulty (simplex)",
+    "tree": "Early crossings cost more (layered tree)",
+    "degenerate": "Regret splits into price and selection error (degenerate faces)",
+    "gridworld": "Advantage-thresholded gridworld control",
+}
+"""Their titles by id, in the paper's order."""
 
 
 def find_experiments(ids: Iterable[str] = ()) -> tuple[Experiment, ...]:
@@ -27,10 +35,14 @@ def find_experiments(ids: Iterable[str] = ()) -> tuple[Experiment, ...]:
 
 
 def _load(name: str) -> Experiment:
-    experiment: Experiment = importlib.import_module(f"normalfan_paper.experiments.{name}").EXPERIMENT
-    return experiment
-
-
-def open_choices(experiments: Sequence[Experiment]) -> tuple[Choice, ...]:
-    """Everything that the paper leaves open, with what was taken instead."""
-    return tuple(choice for experiment in experiments for choice in experiment.choices)
+    folder = f"normalfan_paper.experiments.{name}"
+    settings, check, draw = (import_module(f"{folder}.{part}") for part in ("settings", "check", "draw"))
+    return Experiment(
+        id=name,
+        title=EXPERIMENTS[name],
+        cells=settings.cells,
+        task=f"{folder}.run:run_cell",
+        check=check.check,
+        draw=draw.draw,
+        choices=settings.CHOICES,
+    )

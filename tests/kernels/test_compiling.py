@@ -48,6 +48,18 @@ def test_damaged_code_is_compiled_again(suffix: str, damage: str, tmp_path: Path
     assert not load(path).double.stats.cache_misses
 
 
+def test_code_kept_for_a_class_that_has_another_name_now_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "doubling.py"
+    for name in ("Old", "New"):
+        pair = f"from typing import NamedTuple\n\nclass {name}(NamedTuple):\n    x: int\n"
+        path.write_text(pair + SOURCE.replace("2 * x", "2 * x.x"))
+        module = load(path)
+        monkeypatch.setitem(sys.modules, "doubling", module)  # where the kept code looks for the class
+        assert module.double(getattr(module, name)(21)) == 42
+
+
 @pytest.mark.processes
 def test_without_a_folder_to_write_to_a_temporary_one_is_used() -> None:
     code = (

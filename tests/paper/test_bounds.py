@@ -20,9 +20,9 @@ from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
 from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
-from normalfan_paper.bounds.gate import CONSTANT, gate_bound, suppression
-from normalfan_paper.bounds.lower import lower_bound
-from normalfan_paper.bounds.selection import bregman_bound, detector_bound, predictive_bound
+from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, suppression
+from normalfan_paper.bounds.lower_bound import lower_bound
+from normalfan_paper.bounds.selection_bounds import bregman_bound, detector_bound, predictive_bound
 from normalfan_paper.bounds.spread import Spread, entropy_spread, euclidean_spread
 
 NONE = Spread(0.0, "exact")

@@ -93,15 +93,15 @@ def test_what_the_paper_leaves_open_in_the_early_instance_matters() -> None:
 
 @pytest.mark.parametrize("horizon", [3, 5, 40])
 def test_one_problem_opens_the_same_gap(horizon: int) -> None:
-    cheap, dear = single_mdp_separation(horizon, GAMMA, KAPPA)
-    assert cheap.mdp is dear.mdp
-    assert changed_entries(cheap).tolist() == changed_entries(dear).tolist() == [GAMMA * (horizon - 1)]
+    cheap, costly = single_mdp_separation(horizon, GAMMA, KAPPA)
+    assert cheap.mdp is costly.mdp
+    assert changed_entries(cheap).tolist() == changed_entries(costly).tolist() == [GAMMA * (horizon - 1)]
     assert old_face_is_a_vertex(cheap)
-    assert old_face_is_a_vertex(dear)
-    ratio = certified_price(dear) / certified_price(cheap)
+    assert old_face_is_a_vertex(costly)
+    ratio = certified_price(costly) / certified_price(cheap)
     assert ratio == horizon - 1 - Fraction(1, 4)
     # What no problem does: the price never exceeds the change of the one entry.
-    assert certified_price(dear) <= GAMMA * (horizon - 1)
+    assert certified_price(costly) <= GAMMA * (horizon - 1)
 
 
 def test_the_adversary_flips_a_fair_coin_at_full_margin() -> None:

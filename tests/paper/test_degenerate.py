@@ -8,9 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from normalfan_paper.experiment import Row, Scale, Verdict
-from normalfan_paper.experiments.degenerate import EXPERIMENT
+from normalfan_paper.experiment import LedgerRow, Scale, Verdict
 from normalfan_paper.experiments.degenerate.run import run_cell
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["degenerate"])
 
 STICKY = pl.col("selector").is_in(["occupancies", "strings"])
 
@@ -26,7 +28,7 @@ def tiny() -> pl.DataFrame:
     return pl.concat(out)
 
 
-def rows(frame: pl.DataFrame) -> dict[str, Row]:
+def rows(frame: pl.DataFrame) -> dict[str, LedgerRow]:
     return {row.id: row for row in EXPERIMENT.check(frame)}
 
 

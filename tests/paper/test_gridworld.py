@@ -18,12 +18,14 @@ from normalfan.learners import (
     TrustRegion,
 )
 from normalfan.problem.losses import ArrayLosses
-from normalfan_paper.experiment import Row, Scale, Verdict
-from normalfan_paper.experiments.gridworld import EXPERIMENT
+from normalfan_paper.experiment import LedgerRow, Scale, Verdict
 from normalfan_paper.experiments.gridworld.measures import Run, below, jackknife, times_below
 from normalfan_paper.experiments.gridworld.run import problem, run_cell, scenario_losses
 from normalfan_paper.experiments.gridworld.settings import ALTERNATIVES, FLOOR, KINDS, SCENARIOS, cells
 from normalfan_paper.judging import Estimate, estimate
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["gridworld"])
 
 TOY = {"side": 4, "horizon": 6, "episodes": 40}
 
@@ -33,7 +35,7 @@ def frame() -> pl.DataFrame:
     return pl.concat([run_cell({**cell, **TOY}) for cell in cells(Scale(seeds=2, quick=True))])
 
 
-def rows(frame: pl.DataFrame) -> dict[str, Row]:
+def rows(frame: pl.DataFrame) -> dict[str, LedgerRow]:
     return {row.id: row for row in EXPERIMENT.check(frame)}
 
 
@@ -209,7 +211,7 @@ def test_causal_layers_and_walls_follow_the_record(frame: pl.DataFrame) -> None:
         pl.col("measure").is_in(["near walls", "near optimal", "thin states"]),
     )
 
-    def doctored(early: float, mass: float) -> dict[str, Row]:
+    def doctored(early: float, mass: float) -> dict[str, LedgerRow]:
         value = (
             pl.when(recorded & layers & THRESHOLDED & (pl.col("bin") < 2)).then(early)
             .when(recorded & layers).then(1.0)
@@ -229,6 +231,7 @@ def test_causal_layers_and_walls_follow_the_record(frame: pl.DataFrame) -> None:
         assert found["gridworld/wall-mass"].verdict == verdict
 
 
+@pytest.mark.slow
 def test_figures_are_drawn(frame: pl.DataFrame, tmp_path: Path) -> None:
     paths = EXPERIMENT.draw(frame, tmp_path)
     names = {"gridworld-bars", "gridworld-training", "gridworld-sensitivity"}

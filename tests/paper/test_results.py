@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +41,26 @@ def test_every_verdict_comes_out_of_the_data_again(name: str, ledger: dict[str, 
     (experiment,) = find_experiments([name])
     rows = experiment.check(polars.read_parquet(RESULTS / "data" / f"{name}.parquet"))
     (section,) = [section for section in ledger["sections"] if section["id"] == name]
-    told = [(row["id"], row["measured"], row["verdict"], row["because"]) for row in section["rows"]]
-    assert [(row.id, row.measured, row.verdict, row.because) for row in rows] == told
+    names = ("id", "claim", "measured", "verdict", "because")
+    told = [tuple(row[name] for name in names) for row in section["rows"]]
+    assert [tuple(getattr(row, name) for name in names) for row in rows] == told
+    assert json.loads(json.dumps([asdict(choice) for choice in experiment.choices])) == section["choices"]
+
+
+def test_the_pages_show_every_row_and_choice(ledger: dict[str, Any]) -> None:
+    markdown = (RESULTS / "ledger.md").read_text().replace("\\", "")
+    page = html.unescape((RESULTS / "ledger.html").read_text())
+    for section in ledger["sections"]:
+        for row in section["rows"]:
+            for piece in (row["claim"], row["measured"], row["because"]):
+                assert piece in markdown
+                assert piece in page
+        for choice in section["choices"]:
+            for piece in (choice["question"], choice["ours"], *choice["alternatives"]):
+                assert piece in markdown
+                assert piece in page
+        assert all(f"(figures/{name})" in markdown for name in section["figures"])
+    assert page.count("<img ") == sum(len(section["figures"]) for section in ledger["sections"])
 
 
 def test_the_run_was_whole(ledger: dict[str, Any]) -> None:

@@ -11,11 +11,13 @@ import pytest
 
 import normalfan as nf
 from normalfan.learners.tracker import FaceTracker
-from normalfan_paper.environments.simplex import crossings
-from normalfan_paper.experiment import Row, Scale, Verdict
-from normalfan_paper.experiments.simplex import EXPERIMENT
+from normalfan_paper.environments.simplex_regimes import crossings
+from normalfan_paper.experiment import LedgerRow, Scale, Verdict
 from normalfan_paper.experiments.simplex.check import best_regrets
 from normalfan_paper.experiments.simplex.run import measure, run_cell, tracker_regret
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["simplex"])
 
 
 @cache
@@ -24,7 +26,7 @@ def tiny() -> pl.DataFrame:
     return pl.concat([run_cell(dict(cell, rounds=200, trials=2)) for cell in cells])
 
 
-def rows(frame: pl.DataFrame) -> dict[str, Row]:
+def rows(frame: pl.DataFrame) -> dict[str, LedgerRow]:
     return {row.id: row for row in EXPERIMENT.check(frame)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,12 +14,10 @@ from problems import random_problem
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan._kernels.compiling import inner
-from normalfan._kernels.lanes import lanes_of
-from normalfan._kernels.memory import load, store
+from normalfan._kernels import _Announcer
 from normalfan.learners import Hedge, Learner, MirrorDescent, ThresholdedMirrorDescent
-from normalfan_paper._kernels.exponential import exponential, weight
-from normalfan_paper.environments.gridworld import gridworld
+from normalfan_paper._kernels.hedge_lanes import hedge_kernel
+from normalfan_paper.environments.gridworlds import gridworld
 from normalfan_paper.simulation import MirrorSetting, simulate_hedge, simulate_mirror_descent
 
 seeds = st.integers(0, 2**32 - 1)
@@ -50,52 +48,6 @@ def check_mirror(mdp: nf.MDP, losses: np.ndarray, runs: list[MirrorSetting] = SE
     # Losses of both signs may sum to 0: their size is what rounding is relative to.
     slack = 1e-12 * mdp.horizon * np.abs(losses).max()
     np.testing.assert_allclose(simulate_mirror_descent(mdp, losses, runs), expected, 1e-12, slack)
-
-
-@inner
-def _apply(function, x, out):
-    zero = lanes_of(np.uint16(0))
-    for k in range(0, len(x), 8):
-        store(out, k, function(load(x, k, zero)))
-
-
-def applied(function: Callable[..., Any], x: np.ndarray) -> np.ndarray:
-    padded = np.append(x, np.zeros(-len(x) % 8))
-    out = np.empty_like(padded)
-    _apply(function, padded, out)
-    return out[: len(x)]
-
-
-# --- the exponential ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "interval", [(-760, 720), (-1, 1), (-0.35, 0.35), (-1e-9, 1e-9), (709.7, 709.79), (-746, -699)]
-)
-def test_exponential_is_within_two_ulp(interval: tuple[float, float], rng: np.random.Generator) -> None:
-    x = rng.uniform(*interval, 50_000)
-    ours = applied(exponential, x)
-    with np.errstate(over="ignore", under="ignore"):
-        theirs = np.exp(x)
-    finite = np.isfinite(theirs)
-    np.testing.assert_array_equal(np.isinf(ours), ~finite)
-    assert (np.abs(ours[finite] - theirs[finite]) <= 2 * np.spacing(theirs[finite])).all()
-
-
-def test_exponential_at_the_ends() -> None:
-    largest = np.log(np.finfo(float).max)
-    x = np.array([0.0, -0.0, np.inf, -np.inf, 710.0, -746.0, -1e300, 1e300, largest, -745.13, np.nan])
-    ours = applied(exponential, x)
-    np.testing.assert_array_equal(ours[:8], [1, 1, np.inf, 0, np.inf, 0, 0, np.inf])
-    assert np.isfinite(ours[8])
-    assert ours[9] == 5e-324
-    assert np.isnan(ours[10])
-
-
-def test_weight_is_the_exponential_of_what_is_not_positive(rng: np.random.Generator) -> None:
-    x = -rng.uniform(0, 699, 10_000)
-    np.testing.assert_array_equal(applied(weight, x), applied(exponential, x))
-    np.testing.assert_array_equal(applied(weight, np.array([0.0, -701.0, -1e300, -np.inf])), [1, 0, 0, 0])
 
 
 # --- Hedge ----------------------------------------------------------------------------
@@ -209,6 +161,13 @@ def test_neither_padding_nor_threads_nor_company_change_a_bit(rng: np.random.Gen
         for threads in (2, 3, 50):
             np.testing.assert_array_equal(together(threads), whole)
         np.testing.assert_array_equal(np.concatenate([alone(k) for k in range(21)]), whole)
+
+
+def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    listener = _Announcer()
+    for function in (np.mean, hedge_kernel.py_func, hedge_kernel.py_func):
+        listener.on_start(SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)}))
+    assert capsys.readouterr().err.count("compiling its kernels") == 1
 
 
 def test_losses_may_be_any_stream(rng: np.random.Generator) -> None:

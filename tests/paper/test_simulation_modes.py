@@ -24,7 +24,7 @@ from normalfan.learners import (
 from normalfan.learners.entropy import entropic_step, probabilities, uniform_logs, with_floor
 from normalfan.learners.evaluation import policy_backup
 from normalfan.problem.losses import ArrayLosses
-from normalfan_paper.environments.gridworld import gridworld
+from normalfan_paper.environments.gridworlds import gridworld
 from normalfan_paper.simulation import (
     MirrorSetting,
     TrustSetting,
@@ -235,7 +235,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "fewer judged": (
         lambda: simulate_mirror_descent(GRID, ZEROS, [MirrorSetting(1.0)], judged=ZEROS[:1]),
-        "judged hold 1 rounds",
+        "judged has 1 rounds",
     ),
     "wall": (lambda: record_mirror_descent(GRID, ZEROS, [MirrorSetting(1.0)], wall=-1), "wall is -1"),
     "no floor": (lambda: TrustSetting(0.0), "TrustSetting.floor is 0"),

@@ -14,15 +14,19 @@ from problems import random_problem
 from normalfan import optimal_face
 from normalfan.geometry.face import whole_polytope
 from normalfan_paper.experiment import Scale, Verdict
-from normalfan_paper.experiments.statements import EXPERIMENT, counterexamples
+from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.check import check
 from normalfan_paper.experiments.statements.claims import CLAIMS
+from normalfan_paper.experiments.statements.figures import advantage_gate, bellman_causal, normal_fan
 from normalfan_paper.experiments.statements.finding import assuming, reading, reported, to_frame, written
 from normalfan_paper.experiments.statements.instances import cases
-from normalfan_paper.experiments.statements.oracles import flow_constraints, listed_optimum, lp_price
+from normalfan_paper.experiments.statements.oracles import listed_optimum
 from normalfan_paper.experiments.statements.run import CHECKS, run_cell
 from normalfan_paper.experiments.statements.settings import INSTANCES, PARTS, QUICK_INSTANCES
-from normalfan_paper.figures import bellman, fan, gate
+from normalfan_paper.linear_program import flow_constraints, lp_price
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["statements"])
 
 VERDICTS = {
     "thm-decomp": Verdict.HOLDS,
@@ -202,7 +206,7 @@ def test_the_toll_node_matters() -> None:
 def test_one_problem_opens_the_gap(horizon: int) -> None:
     found = counterexamples.single_mdp_gap(horizon)
     assert found["ratio"] == horizon - 1 - counterexamples.KAPPA / counterexamples.GAMMA
-    assert found["cheap_change"] == found["dear_change"] == counterexamples.GAMMA * (horizon - 1)
+    assert found["cheap_change"] == found["costly_change"] == counterexamples.GAMMA * (horizon - 1)
 
 
 @pytest.mark.parametrize("horizon", [2, 3, 9])
@@ -281,10 +285,11 @@ def test_a_path_over_ties_is_free_and_long() -> None:
 # --- illustrations ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_illustrations_are_drawn_from_what_was_found(
     small: polars.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fan, "PIXELS", 24)
+    monkeypatch.setattr(normal_fan, "PIXELS", 24)
     drawn = EXPERIMENT.draw(small, tmp_path)
     names = {"normal-fan", "bellman-causal", "degenerate-crossing", "advantage-gate", "barrier"}
     assert {path.name for path in drawn} == {f"{name}.{kind}" for name in names for kind in ("pdf", "png")}
@@ -292,14 +297,16 @@ def test_illustrations_are_drawn_from_what_was_found(
 
 
 def test_what_the_illustrations_show_is_so() -> None:
-    assert bellman.tree_prices() == list(range(bellman.HORIZON, 0, -1))
-    crossing = bellman.goal_jump()
+    assert bellman_causal.tree_prices() == list(range(bellman_causal.HORIZON, 0, -1))
+    crossing = bellman_causal.goal_jump()
     assert crossing.by_step.sum() == pytest.approx(crossing.price)
     assert crossing.price > 0
-    arms = gate.one_state(1, len(gate.ADVANTAGES))
-    plain = gate.mass_after(gate.MirrorDescent(arms, gate.ETA))
-    learner = gate.ThresholdedMirrorDescent(arms, gate.ETA, threshold=gate.THRESHOLD, penalty=gate.PENALTY)
-    gated = gate.mass_after(learner)
-    near = gate.ADVANTAGES <= gate.THRESHOLD
+    arms = advantage_gate.one_state(1, len(advantage_gate.ADVANTAGES))
+    plain = advantage_gate.mass_after(advantage_gate.MirrorDescent(arms, advantage_gate.ETA))
+    learner = advantage_gate.ThresholdedMirrorDescent(
+        arms, advantage_gate.ETA, threshold=advantage_gate.THRESHOLD, penalty=advantage_gate.PENALTY
+    )
+    gated = advantage_gate.mass_after(learner)
+    near = advantage_gate.ADVANTAGES <= advantage_gate.THRESHOLD
     assert (gated[near] > plain[near]).all()
     assert (gated[~near] < plain[~near] / 100).all()

@@ -8,10 +8,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from normalfan_paper.experiment import Row, Scale, Verdict
-from normalfan_paper.experiments.tree import EXPERIMENT
+from normalfan_paper.experiment import LedgerRow, Scale, Verdict
 from normalfan_paper.experiments.tree.run import run_cell
 from normalfan_paper.experiments.tree.settings import HORIZONS
+from normalfan_paper.registry import find_experiments
+
+(EXPERIMENT,) = find_experiments(["tree"])
 
 OFF = pl.col("horizon") - pl.col("layer") + 1 + 1e-14
 
@@ -27,7 +29,7 @@ def tiny() -> pl.DataFrame:
     return pl.concat(out)
 
 
-def rows(frame: pl.DataFrame) -> dict[str, Row]:
+def rows(frame: pl.DataFrame) -> dict[str, LedgerRow]:
     return {row.id: row for row in EXPERIMENT.check(frame)}
 
 

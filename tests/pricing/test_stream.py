@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.speed.linear_program import definitional_price
 from oracles import exact_mask, exact_price, exact_value
 from problems import random_problem
 
 from normalfan import cone_margin, optimal_face, price, price_stream
+from normalfan_paper.linear_program import LP_TOLERANCE, lp_price
 
 CHUNKS, PROBLEMS_PER_CHUNK = 20, 100
 
@@ -56,8 +56,8 @@ def test_prices_agree_with_the_definition_by_linear_programs(chunk: int) -> None
         problem = random_problem(rng, rounds=2)
         mdp = problem.mdp()
         previous, loss = problem.losses.astype(float)
-        by_definition = definitional_price(mdp, previous, loss)
-        assert price_stream(mdp, problem.losses).prices[1] == pytest.approx(by_definition, abs=1e-6)
+        by_definition = lp_price(mdp, previous, loss)
+        assert price_stream(mdp, problem.losses).prices[1] == pytest.approx(by_definition, abs=LP_TOLERANCE)
 
 
 @pytest.mark.parametrize("chunk", range(4))

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import polars
 
-from normalfan_paper.experiment import Choice, Experiment, Row, Scale, Settings, Verdict
+from normalfan_paper.experiment import Choice, Experiment, LedgerRow, Scale, Settings, Verdict
+
+GATED = 3
 
 
 def run_cell(settings: Settings) -> polars.DataFrame:
-    time.sleep(settings["pause"])
+    while settings["number"] == GATED and settings["gate"] and not Path(settings["gate"]).exists():
+        time.sleep(0.01)
     if settings["number"] == settings["broken"]:
         raise ValueError("this cell is broken")
     with Path(settings["trace"]).open("a") as trace:
@@ -19,10 +22,12 @@ def run_cell(settings: Settings) -> polars.DataFrame:
     return polars.DataFrame({"number": [settings["number"]]})
 
 
-def _check(frame: polars.DataFrame) -> list[Row]:
+def _check(frame: polars.DataFrame) -> list[LedgerRow]:
     total = int(frame["number"].sum())
     verdict = Verdict.HOLDS if total == sum(range(len(frame))) else Verdict.FALSE
-    return [Row("stub/sum", "It adds | up.", f"The sum is {total}.", verdict, "Counted.", {"sum": total})]
+    return [
+        LedgerRow("stub/sum", "It adds | up.", f"The sum is {total}.", verdict, "Counted.", {"sum": total})
+    ]
 
 
 def _draw(frame: polars.DataFrame, folder: Path) -> list[Path]:
@@ -33,8 +38,9 @@ def _draw(frame: polars.DataFrame, folder: Path) -> list[Path]:
     return paths
 
 
-def stub(trace: Path, *, cells: int = 4, pause: float = 0.0, broken: int = -1) -> Experiment:
-    base = {"trace": str(trace), "pause": pause, "broken": broken}
+def stub(trace: Path, *, cells: int = 4, gate: Path | None = None, broken: int = -1) -> Experiment:
+    """With a `gate`, the cell `GATED` waits until that file exists."""
+    base = {"trace": str(trace), "gate": str(gate or ""), "broken": broken}
 
     def all_cells(scale: Scale) -> list[Settings]:
         return [{**base, "number": n, "seeds": scale.seeds} for n in range(cells)]

@@ -20,7 +20,7 @@ class _Announcer(event.Listener):
 
     def on_start(self, event: Any) -> None:
         kernel = event.data["dispatcher"].py_func
-        if not self.said and kernel.__module__.startswith(__name__):
+        if not self.said and kernel.__module__.startswith("normalfan"):  # the companion's kernels too
             self.said = True
             sys.stderr.write(
                 "normalfan: compiling its kernels for this machine, once; this takes some seconds, "

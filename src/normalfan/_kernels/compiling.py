@@ -57,9 +57,9 @@ class KeptCode(IndexDataCacheFile):
             with Path(self._index_path).open("rb") as file:
                 pickle.load(file)  # noqa: S301  the version
                 whole = _is_whole(file.read())
-        except Exception:  # noqa: BLE001  whatever a damaged pickle raises
-            whole = False
-        return super()._load_index() if whole else {}
+            return super()._load_index() if whole else {}
+        except Exception:  # noqa: BLE001  a damaged pickle, or one that names a class of earlier code
+            return {}
 
     def _load_data(self, name):
         if not _is_whole(Path(self._data_path(name)).read_bytes()):

@@ -22,5 +22,6 @@ def reproduce(context: typer.Context) -> None:
             "the paper's companion is not installed, but reproduce runs its experiments: "
             "pip install normalfan-paper."
         )
-    command = importlib.import_module(f"{COMPANION}.command").app
-    command(context.args, prog_name="normalfan reproduce", standalone_mode=False)
+    companion = importlib.import_module(f"{COMPANION}.command").app
+    # Options are the companion's. Not standalone: its errors are ours to print, and it returns its exit code.
+    raise typer.Exit(companion(context.args, prog_name="normalfan reproduce", standalone_mode=False) or 0)

@@ -14,9 +14,10 @@ construction fails as written the builder builds it as written.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import FloatArray, first_index, read_numbers
@@ -95,8 +96,8 @@ def single_mdp_separation(horizon: int, gamma: float, kappa: float) -> tuple[Ins
     trigger = gamma * (horizon - 1)
     arms = one_state(1, 2)
     cheap = np.array([[0.0, trigger - gamma], [0.0, -gamma]]).reshape(2, 1, 1, 2)
-    dear = np.array([[0.0, kappa], [0.0, kappa - trigger]]).reshape(2, 1, 1, 2)
-    return Instance(arms, cheap), Instance(arms, dear)
+    costly = np.array([[0.0, kappa], [0.0, kappa - trigger]]).reshape(2, 1, 1, 2)
+    return Instance(arms, cheap), Instance(arms, costly)
 
 
 def lower_bound_adversary(gamma: float, rounds: int, *, rng: np.random.Generator) -> Instance:
@@ -125,7 +126,7 @@ def degenerate_selection(gamma: float = 1.0) -> tuple[Instance, Instance]:
     return Instance(tree, losses[0]), Instance(tree, losses[1])
 
 
-def layered_tree(horizon: int, gamma: float, paths: Any) -> Instance:
+def layered_tree(horizon: int, gamma: float, paths: npt.ArrayLike) -> Instance:
     """The binary tree of H layers with one optimal path a round: Corollary "Causal anisotropy".
 
     `paths` [T, H] holds the optimal action string b_t of each round. Every step off b_t costs γ, and

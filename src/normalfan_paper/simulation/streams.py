@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
+from normalfan.learners.options import check_constant_step
 from normalfan.problem.arrays import FloatArray, check_finite, read_numbers, read_only
-from normalfan.problem.losses import as_stream
+from normalfan.problem.losses import Losses, as_stream
 from normalfan.problem.mdp import MDP
 from normalfan.problem.transitions import Deterministic
 
 Part = TypeVar("Part")
 
 
-def check_step_size(name: str, eta: float) -> float:
-    if not (eta > 0 and math.isfinite(eta)):
-        raise InputError(
-            f"{name} is {eta}, but must be positive and finite: for losses around 1, try 0.04 to 1."
-        )
-    return float(eta)
+def step_sizes(etas: Sequence[float]) -> FloatArray:
+    """The step sizes of some runs, one each, all of them positive and finite."""
+    return np.array([check_constant_step(f"etas[{i}]", eta) for i, eta in enumerate(etas)])
 
 
 def deterministic(name: str, mdp: MDP) -> Deterministic:
@@ -38,19 +36,25 @@ def deterministic(name: str, mdp: MDP) -> Deterministic:
     return transitions
 
 
-def whole_stream(mdp: MDP, losses: Any, name: str = "losses") -> FloatArray:
+def whole_stream(mdp: MDP, losses: Losses, name: str = "losses") -> FloatArray:
     """All rounds of any losses, finite: [T, H, S, A], or [T, 1, S, A] if all steps share them."""
     blocks = list(as_stream(losses).blocks(mdp.shape, rounds=sys.maxsize))
     if not blocks:
-        raise InputError(f"{name} hold no round, but a stream needs at least one: check the source.")
+        raise InputError(f"{name} have no round, but a stream needs at least one: check the source.")
     rounds = blocks[0][:, :1] if blocks[0].strides[1] == 0 else blocks[0]
     check_finite(name, rounds)
     return rounds
 
 
-def own_streams(mdp: MDP, losses: Any, n_runs: int) -> FloatArray:
-    """One stream a run, finite: [n_runs, T, H, S, A], or [n_runs, T, 1, S, A] if all steps share them."""
-    numbers = read_numbers("losses", losses)
+def own_streams(mdp: MDP, losses: Losses, n_runs: int) -> FloatArray | None:
+    """One stream a run, finite: [n_runs, T, H, S, A], or [n_runs, T, 1, S, A] if all steps share them.
+
+    None if `losses` are no array with an axis of runs: then all runs share them.
+    """
+    array = cast("npt.ArrayLike", losses)  # of anything else NumPy makes an array without axes
+    if np.ndim(array) != 5:
+        return None
+    numbers = read_numbers("losses", array)
     if len(numbers) != n_runs or numbers.shape[1] < 1 or numbers.shape[2:] != mdp.shape:
         shape = ", ".join(map(str, mdp.shape))
         raise InputError(
@@ -67,7 +71,7 @@ def in_parts(run: Callable[[slice], Part], n_runs: int, lanes: int, threads: int
     if threads < 1:
         raise InputError(f"threads is {threads}, but must be at least 1: leave it out for one thread.")
     if n_runs < 1:
-        raise InputError("settings hold no run, but a sweep needs at least one: give a step size or more.")
+        raise InputError("settings have no run, but a sweep needs at least one: give a step size or more.")
     size = -(-n_runs // (lanes * threads)) * lanes
     parts = [slice(start, min(start + size, n_runs)) for start in range(0, n_runs, size)]
     if len(parts) == 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from normalfan_paper.experiment import Row, Verdict
+from normalfan_paper.experiment import LedgerRow, Verdict
 from normalfan_paper.experiments.degenerate.settings import GAMMA, HORIZON, SELECTORS, SWITCH
 from normalfan_paper.judging import Estimate, correlation, estimate, judged, largest, numbers_of, spanned
 
@@ -24,7 +24,7 @@ RANDOM = ("random vertex", "random point")
 BLIND = ("lexicographic", *RANDOM)
 
 
-def check(frame: polars.DataFrame) -> Sequence[Row]:
+def check(frame: polars.DataFrame) -> Sequence[LedgerRow]:
     import polars as pl
 
     moving = frame.filter(pl.col("variant") != "explicit")
@@ -61,7 +61,7 @@ def error_per_round(frame: polars.DataFrame) -> dict[tuple[str, str], np.ndarray
     }
 
 
-def _identical_price(frame: polars.DataFrame) -> Row:
+def _identical_price(frame: polars.DataFrame) -> LedgerRow:
     import polars as pl
 
     totals = frame.group_by("variant", "seed", "selector").agg(pl.col("implied_price", "price").sum())
@@ -71,7 +71,7 @@ def _identical_price(frame: polars.DataFrame) -> Row:
     )
     differ = max(largest(spread["implied"]), largest(spread["priced"]))
     gap = largest(frame["largest_gap"])
-    return Row(
+    return LedgerRow(
         "degenerate/identical-price",
         "All selectors pay the identical price, and the regret above it is selection error",
         f"largest difference of regret − selection error between selectors over {len(spread)} sequences "
@@ -82,11 +82,11 @@ def _identical_price(frame: polars.DataFrame) -> Row:
     )
 
 
-def _oracle(frame: polars.DataFrame) -> Row:
+def _oracle(frame: polars.DataFrame) -> LedgerRow:
     import polars as pl
 
     error = largest(frame.filter(pl.col("selector") == "oracle")["selection"])
-    return Row(
+    return LedgerRow(
         "degenerate/oracle",
         "The oracle adds no selection error",
         f"largest sum {error:.1e}",
@@ -96,14 +96,14 @@ def _oracle(frame: polars.DataFrame) -> Row:
     )
 
 
-def _level(name: str, errors: dict[tuple[str, str], np.ndarray], selectors: Sequence[str]) -> Row:
+def _level(name: str, errors: dict[tuple[str, str], np.ndarray], selectors: Sequence[str]) -> LedgerRow:
     found = {
         f"{variant}, {selector}" if len(selectors) > 1 else variant: estimate(values)
         for (variant, selector), values in errors.items()
         if selector in selectors
     }
     nearest = min(found, key=lambda key: abs(found[key].mean - PAPER[name]))
-    return Row(
+    return LedgerRow(
         f"degenerate/{name}-level",
         f"The {name} selector adds {PAPER[name]:.3f} a round",
         spanned(found, ".4f", first=len(selectors)),
@@ -114,7 +114,7 @@ def _level(name: str, errors: dict[tuple[str, str], np.ndarray], selectors: Sequ
     )
 
 
-def _switch(errors: dict[tuple[str, str], np.ndarray]) -> Row:
+def _switch(errors: dict[tuple[str, str], np.ndarray]) -> LedgerRow:
     most = SWITCH * HORIZON * GAMMA
     found = {
         f"{variant}, {selector}": estimate(values)
@@ -124,7 +124,7 @@ def _switch(errors: dict[tuple[str, str], np.ndarray]) -> Row:
     claimed = PAPER["lexicographic"]
     reached = max(number.mean for number in found.values()) >= claimed - THREE_DIGITS
     verdict = Verdict.HOLDS if reached else Verdict.ASSUMES if most < claimed else Verdict.DEPENDS
-    return Row(
+    return LedgerRow(
         "degenerate/switch",
         "Prefixes move with switch probability 0.025, and a blind selector adds 0.109 a round",
         f"if the face moves on switch rounds only, at most {SWITCH:g}·H·γ = {most:.3g} a round; "
@@ -136,7 +136,7 @@ def _switch(errors: dict[tuple[str, str], np.ndarray]) -> Row:
     )
 
 
-def _order(errors: dict[tuple[str, str], np.ndarray]) -> Row:
+def _order(errors: dict[tuple[str, str], np.ndarray]) -> LedgerRow:
     """Oracle below sticky, sticky below the blind ones, paired over seeds."""
     gaps: dict[str, Estimate] = {}
     kept: dict[str, bool] = {}
@@ -148,7 +148,7 @@ def _order(errors: dict[tuple[str, str], np.ndarray]) -> Row:
             kept[f"{variant}, {sticky}"] = all(n.mean > 2 * _known(n.error) for n in (gap, above))
     broken = [name for name, fine in kept.items() if not fine]
     verdict = Verdict.HOLDS if not broken else Verdict.DEPENDS if len(broken) < len(kept) else Verdict.FALSE
-    return Row(
+    return LedgerRow(
         "degenerate/order",
         "The sticky selector stays below the lexicographic and random ones, the oracle below all",
         f"best blind error − sticky error: {spanned(gaps, '.4f', first=2)}",
@@ -164,14 +164,14 @@ def _known(error: float) -> float:
     return error if math.isfinite(error) else 0.0
 
 
-def _random_mean(errors: dict[tuple[str, str], np.ndarray]) -> Row:
+def _random_mean(errors: dict[tuple[str, str], np.ndarray]) -> LedgerRow:
     vertex, point = RANDOM
     found = {
         variant: estimate(errors[variant, vertex] - errors[variant, point])
         for variant in dict.fromkeys(variant for variant, _ in errors)
     }
     doubt = min(_probability(number, len(errors[variant, vertex])) for variant, number in found.items())
-    return Row(
+    return LedgerRow(
         "degenerate/random-mean",
         "Random selection draws a uniform point",
         f"error of a random vertex less that of a random point: {spanned(found, '.4f')}; the largest "
@@ -208,7 +208,7 @@ def error_by_dimension(rows: polars.DataFrame) -> dict[str, tuple[np.ndarray, li
     return out
 
 
-def _dimension(moving: polars.DataFrame) -> list[Row]:
+def _dimension(moving: polars.DataFrame) -> list[LedgerRow]:
     import polars as pl
 
     growth: dict[str, Estimate] = {}
@@ -227,7 +227,7 @@ def _dimension(moving: polars.DataFrame) -> list[Row]:
     under = [share == 1.0 for share in below.values()]
     least = min(below, key=lambda name: below[name])
     return [
-        Row(
+        LedgerRow(
             "degenerate/dimension",
             "The selection error grows with the dimension of the free face",
             f"rank correlation of error and free layers: {spanned(growth, first=2)}",
@@ -236,7 +236,7 @@ def _dimension(moving: polars.DataFrame) -> list[Row]:
             f"with n free layers is 2^n − 1",
             numbers_of(growth),
         ),
-        Row(
+        LedgerRow(
             "degenerate/sticky-below",
             "The sticky selector keeps the error below the blind ones at every dimension",
             f"share of dimensions at which it is not above: ours {below['ours, occupancies']:.2f} "

@@ -10,7 +10,7 @@ import numpy as np
 
 from normalfan_paper.experiments.degenerate.check import error_by_dimension
 from normalfan_paper.experiments.degenerate.settings import SELECTORS
-from normalfan_paper.figures.style import COLOURS, MARKERS, new_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, MARKERS, paper_figure, save_figure
 from normalfan_paper.judging import over_seeds, rate
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
 def _stack(ours: polars.DataFrame, folder: Path) -> list[Path]:
     import polars as pl
 
-    figure, axes = new_figure(height=3.3)
+    figure, axes = paper_figure(height=3.3)
     parts = [
         [
             over_seeds(
@@ -73,7 +73,7 @@ def _stack(ours: polars.DataFrame, folder: Path) -> list[Path]:
 
 
 def _dimension(ours: polars.DataFrame, folder: Path) -> list[Path]:
-    figure, axes = new_figure(height=3.4)
+    figure, axes = paper_figure(height=3.4)
     for (selector, (layers, numbers)), tint, marker in zip(
         error_by_dimension(ours).items(), TINTS, MARKERS, strict=False
     ):

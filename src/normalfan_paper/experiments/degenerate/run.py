@@ -13,7 +13,7 @@ from normalfan.learners.sticky import StickyEuclidean
 from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
-from normalfan_paper.environments.prefixes import PrefixFaces, flipping_bits, switching_faces
+from normalfan_paper.environments.prefix_faces import PrefixFaces, flipping_bits, switching_faces
 from normalfan_paper.experiment import Settings
 from normalfan_paper.simulation import simulate_prefix_tracker
 
@@ -29,14 +29,14 @@ def run_cell(settings: Settings) -> polars.DataFrame:
     rows = []
     for seed in settings["seeds"]:
         rng = np.random.default_rng(np.random.SeedSequence([seed, settings["horizon"]]))
-        faces = build(settings, rng)
+        faces = build_faces(settings, rng)
         for selector, price, regret, selection in play(faces, settings["selectors"], rng):
             known = {"variant": settings["variant"], "seed": seed, "selector": selector}
             rows += [known | row for row in _by_free_layers(faces, price, regret, selection)]
     return polars.DataFrame(rows)
 
 
-def build(settings: Settings, rng: np.random.Generator) -> PrefixFaces:
+def build_faces(settings: Settings, rng: np.random.Generator) -> PrefixFaces:
     """The faces of one sequence."""
     size, longest = (settings["rounds"], settings["horizon"]), settings["longest"]
     if settings["motion"] == "bits":

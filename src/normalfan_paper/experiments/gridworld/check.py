@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalfan.problem.arrays import FloatArray
-from normalfan_paper.experiment import Row, Verdict
+from normalfan_paper.experiment import LedgerRow, Verdict
 from normalfan_paper.experiments.gridworld.measures import (
-    Totals,
+    RegretTotals,
     below,
+    described,
     jackknife,
-    listed,
     numbers,
     tally,
     times_below,
@@ -45,8 +45,8 @@ WALL_MEASURES = {
 FACTOR = (3.0, 4.0)
 
 
-def check(frame: polars.DataFrame) -> Sequence[Row]:
-    totals = Totals(frame)
+def check(frame: polars.DataFrame) -> Sequence[LedgerRow]:
+    totals = RegretTotals(frame)
     return [
         _lowest(totals),
         *(_lowest_in(totals, scenario) for scenario in SCENARIOS),
@@ -59,18 +59,18 @@ def check(frame: polars.DataFrame) -> Sequence[Row]:
     ]
 
 
-def _wins(totals: Totals, scenario: str, rivals: Sequence[str]) -> dict[str, bool]:
+def _wins(totals: RegretTotals, scenario: str, rivals: Sequence[str]) -> dict[str, bool]:
     ours = totals.best(scenario, "thresholded")
     return {rival: below(ours, totals.best(scenario, rival)) for rival in rivals}
 
 
-def _lowest(totals: Totals) -> Row:
+def _lowest(totals: RegretTotals) -> LedgerRow:
     cases = {
         (f"radius {kind}", scenario): all(_wins(totals, scenario, (*MIRROR, trust)).values())
         for kind, trust in zip(KINDS, TRUST, strict=True)
         for scenario in SCENARIOS
     }
-    return Row(
+    return LedgerRow(
         "gridworld/lowest",
         "The thresholded update has the lowest cumulative regret in every scenario, each method at "
         "its best setting.",
@@ -81,22 +81,22 @@ def _lowest(totals: Totals) -> Row:
     )
 
 
-def _lowest_in(totals: Totals, scenario: str) -> Row:
+def _lowest_in(totals: RegretTotals, scenario: str) -> LedgerRow:
     rivals = (*MIRROR, *TRUST)
     cases = {("", rival): held for rival, held in _wins(totals, scenario, rivals).items()}
     runs = [totals.best(scenario, method) for method in ("thresholded", *rivals)]
     means = {("", run.method): estimate(run.regret.values()) for run in runs}
-    return Row(
+    return LedgerRow(
         f"gridworld/lowest/{scenario.replace(' ', '-')}",
         f"The thresholded update has the lowest cumulative regret: {scenario}.",
-        listed(means),
+        described(means),
         verdict_of(cases),
         f"At the best settings within the sweep its regret is below that of {tally(cases)}.",
         numbers(means),
     )
 
 
-def _factor(totals: Totals) -> Row:
+def _factor(totals: RegretTotals) -> LedgerRow:
     gains = {
         (f"over {rival}", scenario): times_below(
             totals.best(scenario, "thresholded"), totals.best(scenario, rival)
@@ -107,10 +107,10 @@ def _factor(totals: Totals) -> Row:
     cases = {case: gain.within(*FACTOR) for case, gain in gains.items()}
     values = [gain.mean for gain in gains.values()]
     spans = min(values) < FACTOR[0] and max(values) > FACTOR[1]  # a number with scenarios on both sides
-    return Row(
+    return LedgerRow(
         "gridworld/factor",
         "The thresholded update beats the mirror-descent baselines by factors of three to four.",
-        listed(gains),
+        described(gains),
         Verdict.DEPENDS if spans else verdict_of(cases),
         f"Scenarios with a factor between {FACTOR[0]:g} and {FACTOR[1]:g}, {tally(cases)}; the row "
         "gridworld/floor shows it at other floors.",
@@ -118,7 +118,7 @@ def _factor(totals: Totals) -> Row:
     )
 
 
-def _trust_region(totals: Totals) -> Row:
+def _trust_region(totals: RegretTotals) -> LedgerRow:
     pairs = {
         (f"radius {kind}", scenario): (totals.best(scenario, "thresholded"), totals.best(scenario, trust))
         for kind, trust in zip(KINDS, TRUST, strict=True)
@@ -126,10 +126,10 @@ def _trust_region(totals: Totals) -> Row:
     }
     gains = {case: times_below(*pair) for case, pair in pairs.items()}
     cases = {case: below(*pair) for case, pair in pairs.items()}
-    return Row(
+    return LedgerRow(
         "gridworld/trust-region",
         "The thresholded update has less regret than the best-tuned trust region.",
-        f"trust region over thresholded: {listed(gains)}",
+        f"trust region over thresholded: {described(gains)}",
         verdict_of(cases),
         f"Scenarios in which the thresholded update is lower, by what the radius bounds: {tally(cases)}.",
         numbers(gains),
@@ -161,7 +161,7 @@ def recorded(
     return chosen["value"].to_numpy().reshape(-1, n_seeds), (threshold, penalty)
 
 
-def _wall_mass(frame: polars.DataFrame) -> Row:
+def _wall_mass(frame: polars.DataFrame) -> LedgerRow:
     ours, plain, more = {}, {}, {}
     for measure, words in WALL_MEASURES.items():
         for scenario in SCENARIOS:
@@ -173,7 +173,7 @@ def _wall_mass(frame: polars.DataFrame) -> Row:
     sharp = {case: gain.above(0.0) for case, gain in more.items() if case[1] in SHARP}
     primary = next(iter(WALL_MEASURES.values()))
     said = [f"{case[1]} {ours[case]} against {plain[case]}" for case in ours if case[0] == primary]
-    return Row(
+    return LedgerRow(
         "gridworld/wall-mass",
         "Where the optimum moves sharply the thresholded update holds more occupancy near the walls.",
         f"share of the steps on {primary}: {'; '.join(said)}",
@@ -184,7 +184,7 @@ def _wall_mass(frame: polars.DataFrame) -> Row:
     )
 
 
-def _causal_layers(frame: polars.DataFrame) -> Row:
+def _causal_layers(frame: polars.DataFrame) -> LedgerRow:
     early, late, leans = {}, {}, {}
     for scenario in SCENARIOS:
         plain, _ = recorded(frame, scenario, "mirror descent", "regret by layers")
@@ -198,12 +198,12 @@ def _causal_layers(frame: polars.DataFrame) -> Row:
             lambda four: _ratio(four[:2]) / _ratio(four[2:]), np.concatenate([first, last])
         )
     cases = {case: lean.above(1.0) for case, lean in leans.items()}
-    return Row(
+    return LedgerRow(
         "gridworld/causal-layers",
         "The gain comes from the causal factor H − h + 1, so that it is largest at early layers.",
-        f"gain in the first third of the layers: {listed(early)}; in the last: {listed(late)}",
+        f"gain in the first third of the layers: {described(early)}; in the last: {described(late)}",
         verdict_of(cases),
-        f"The first over the last is {listed(leans)}: surely above 1 in {tally(cases)}.",
+        f"The first over the last is {described(leans)}: surely above 1 in {tally(cases)}.",
         numbers(leans),
     )
 
@@ -213,18 +213,19 @@ def _ratio(pair: FloatArray) -> float:
     return float(above / under)
 
 
-def _causal_drive(totals: Totals) -> Row:
+def _causal_drive(totals: RegretTotals) -> LedgerRow:
     gains, cases = {}, {}
     for scenario in SCENARIOS:
         runs = (totals.all(scenario, "mirror descent", variant) for variant in ("optimal values", OURS))
         optimal, played = (next(run for run in some if run.setting[0] == ETAS[-1]) for some in runs)
         gains["", scenario] = times_below(optimal, played)
         cases["", scenario] = below(optimal, played)
-    return Row(
+    return LedgerRow(
         "gridworld/causal-drive",
         "The played policy's gap is H − h + 1 times smaller than the optimal advantage, and that "
         "slows mirror descent.",
-        f"regret of mirror descent (η = {ETAS[-1]:g}) driven by Q^π over that driven by A*: {listed(gains)}",
+        f"regret of mirror descent (η = {ETAS[-1]:g}) driven by Q^π over that driven by A*: "
+        f"{described(gains)}",
         verdict_of(cases),
         f"Driven by the optimal advantages it should be faster, and it is in {tally(cases)}.",
         numbers(gains),

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from normalfan_paper.experiments.gridworld.check import recorded
-from normalfan_paper.experiments.gridworld.measures import Run, Totals, times_below
+from normalfan_paper.experiments.gridworld.measures import RegretTotals, Run, times_below
 from normalfan_paper.experiments.gridworld.sensitivity import pair_under
 from normalfan_paper.experiments.gridworld.settings import OURS, SCENARIOS
-from normalfan_paper.figures.style import COLOURS, MARKERS, new_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, MARKERS, paper_figure, save_figure
 from normalfan_paper.judging import estimate
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ DESIGNS = (
 
 
 def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
-    totals = Totals(frame)
+    totals = RegretTotals(frame)
     return [*_bars(totals, folder), *_training(frame, folder), *_sensitivity(totals, folder)]
 
 
-def _bars(totals: Totals, folder: Path) -> list[Path]:
-    figure, axes = new_figure(height=3.6)
+def _bars(totals: RegretTotals, folder: Path) -> list[Path]:
+    figure, axes = paper_figure(height=3.6)
     offsets = np.arange(len(BARS)) + 0.5 * (np.arange(len(BARS)) >= APART)
     width = 0.8 / (offsets[-1] + 1)
     offsets = width * (offsets - offsets.mean())
@@ -74,7 +74,7 @@ def _bars(totals: Totals, folder: Path) -> list[Path]:
 
 
 def _training(frame: polars.DataFrame, folder: Path) -> list[Path]:
-    figure, axes = new_figure(2, len(SCENARIOS), height=3.8, sharex=True, sharey="row")
+    figure, axes = paper_figure(2, len(SCENARIOS), height=3.8, sharex=True, sharey="row")
     episodes = _episodes(frame)
     for column, scenario in enumerate(SCENARIOS):
         for row, measure in enumerate(("regret", "near walls")):
@@ -101,8 +101,8 @@ def _training(frame: polars.DataFrame, folder: Path) -> list[Path]:
     return save_figure(figure, folder, "gridworld-training")
 
 
-def _sensitivity(totals: Totals, folder: Path) -> list[Path]:
-    figure, axes = new_figure(height=3.2)
+def _sensitivity(totals: RegretTotals, folder: Path) -> list[Path]:
+    figure, axes = paper_figure(height=3.2)
     colours = ("black", "blue", "red", "green")
     for i, scenario in enumerate(SCENARIOS):
         gains = [

@@ -43,7 +43,7 @@ class Run:
         return float(np.mean(list(self.regret.values())))
 
 
-class Totals:
+class RegretTotals:
     """The total regrets of a frame, by variant, scenario, method and setting."""
 
     def __init__(self, frame: polars.DataFrame) -> None:
@@ -118,7 +118,7 @@ def tally(cases: Mapping[Case, bool]) -> str:
     return "; ".join(words)
 
 
-def listed(estimates: Mapping[Case, Estimate]) -> str:
+def described(estimates: Mapping[Case, Estimate]) -> str:
     """Numbers, design by design."""
     return "; ".join(
         (f"{design}: " if design else "")

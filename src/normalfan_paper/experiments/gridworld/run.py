@@ -12,10 +12,10 @@ from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import ArrayLosses
 from normalfan.problem.mdp import MDP
-from normalfan_paper.environments.gridworld import gridworld
-from normalfan_paper.environments.gridworld_scenarios import (
+from normalfan_paper.environments.gridworlds import (
     boundary_crossing,
     changing_obstacles,
+    gridworld,
     moving_goal,
     rotating_field,
 )

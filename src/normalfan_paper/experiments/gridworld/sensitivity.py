@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from normalfan_paper.experiment import Row
+from normalfan_paper.experiment import LedgerRow
 from normalfan_paper.experiments.gridworld.measures import (
     MATTERS,
     Case,
+    RegretTotals,
     Run,
-    Totals,
     below,
-    listed,
+    described,
     numbers,
     tally,
     times_below,
@@ -27,7 +27,7 @@ from normalfan_paper.judging import Estimate
 NOISES = ("noise 0.1", "noise 0.3")
 
 
-def sensitivity_rows(totals: Totals) -> Sequence[Row]:
+def sensitivity_rows(totals: RegretTotals) -> Sequence[LedgerRow]:
     return [
         _alternatives(
             totals,
@@ -57,7 +57,7 @@ def sensitivity_rows(totals: Totals) -> Sequence[Row]:
     ]  # fmt: skip
 
 
-def pair_under(totals: Totals, scenario: str, variant: str, *, beyond: bool = False) -> tuple[Run, Run]:
+def pair_under(totals: RegretTotals, scenario: str, variant: str, *, beyond: bool = False) -> tuple[Run, Run]:
     """The thresholded update and mirror descent, over what all alternatives have in common."""
     # Any alternative's settings and seeds are the common ones: the first serves for ours.
     other = "floor 0" if variant == OURS else variant
@@ -66,23 +66,25 @@ def pair_under(totals: Totals, scenario: str, variant: str, *, beyond: bool = Fa
     return thresholded, totals.alike(scenario, "mirror descent", other, beyond=beyond)[place]
 
 
-def _alternatives(totals: Totals, row: str, claim: str, variants: Mapping[str, str], why: str) -> Row:
+def _alternatives(
+    totals: RegretTotals, row: str, claim: str, variants: Mapping[str, str], why: str
+) -> LedgerRow:
     gains: dict[Case, Estimate] = {}
     for words, variant in variants.items():
         for scenario in SCENARIOS:
             gains[words, scenario] = times_below(*pair_under(totals, scenario, variant))
     cases = {case: gain.above(MATTERS) for case, gain in gains.items()}
-    return Row(
+    return LedgerRow(
         row,
         claim,
-        f"gain: {listed(gains)}",
+        f"gain: {described(gains)}",
         verdict_of(cases),
         f"{why}: scenarios with a gain surely above {MATTERS:g}, {tally(cases)}.",
         numbers(gains),
     )
 
 
-def _step_sizes(totals: Totals) -> Row:
+def _step_sizes(totals: RegretTotals) -> LedgerRow:
     gains, cases = {}, {}
     at_edge, improve = 0, 0
     for scenario in SCENARIOS:
@@ -94,11 +96,11 @@ def _step_sizes(totals: Totals) -> Row:
         gains["thresholded at any step size", scenario] = times_below(anywhere, plain)
         for words in ("within the sweep", "at any step size"):
             cases[words, scenario] = gains[f"thresholded {words}", scenario].above(MATTERS)
-    return Row(
+    return LedgerRow(
         "gridworld/step-sizes",
         "At its best step size, wherever that lies, mirror descent still has more regret than the "
         "thresholded update.",
-        f"mirror descent at any step size over {listed(gains)}",
+        f"mirror descent at any step size over {described(gains)}",
         verdict_of(cases),
         f"Within the sweep mirror descent is best at its largest step in {at_edge} of "
         f"{len(SCENARIOS)} scenarios; beyond it, it falls below the sweep's thresholded update in {improve}. "
@@ -107,15 +109,15 @@ def _step_sizes(totals: Totals) -> Row:
     )
 
 
-def _tracker(totals: Totals) -> Row:
+def _tracker(totals: RegretTotals) -> LedgerRow:
     pairs = {("", s): (totals.best(s, "thresholded"), totals.best(s, "tracker")) for s in SCENARIOS}
     gains = {case: times_below(*pair) for case, pair in pairs.items()}
     cases = {case: below(*pair) for case, pair in pairs.items()}
-    return Row(
+    return LedgerRow(
         "gridworld/tracker",
         "The thresholded update has less regret than the plain previous-face tracker, which has "
         "nothing to tune.",
-        f"tracker over thresholded: {listed(gains)}",
+        f"tracker over thresholded: {described(gains)}",
         verdict_of(cases),
         "The tracker pays its first round, the face price and what it selects wrongly among equals; "
         f"the thresholded update is lower in {tally(cases)}.",
@@ -123,7 +125,7 @@ def _tracker(totals: Totals) -> Row:
     )
 
 
-def _noise(totals: Totals) -> Row:
+def _noise(totals: RegretTotals) -> LedgerRow:
     over_mirror, over_tracker, cases = {}, {}, {}
     for variant in NOISES:
         for scenario in SCENARIOS:
@@ -133,12 +135,12 @@ def _noise(totals: Totals) -> Row:
             case = variant, scenario
             over_mirror[case], over_tracker[case] = times_below(ours, plain), times_below(ours, tracker)
             cases[case] = below(ours, plain) and below(ours, tracker)
-    return Row(
+    return LedgerRow(
         "gridworld/noise",
         "When losses are seen with noise, the thresholded update beats mirror descent at any step "
         "size and the tracker.",
-        f"mirror descent over thresholded, {listed(over_mirror)}; tracker over thresholded, "
-        f"{listed(over_tracker)}",
+        f"mirror descent over thresholded, {described(over_mirror)}; tracker over thresholded, "
+        f"{described(over_tracker)}",
         verdict_of(cases),
         "Judged on the mean of what is seen, all at any step size, the thresholded update is lowest "
         f"with {tally(cases)}.",

@@ -103,8 +103,8 @@ CHOICES = (
         "gridworld/losses",
         "The dynamics, the losses and how they move are named but not defined.",
         "deterministic moves, start at the centre, off the grid means staying, losses in [0, 1]; a goal on a "
-        "circle of period 600, a field that turns as slowly, a fifth of the cells dear and redrawn every 100 "
-        "episodes, two opposite goals whose weights swing with period 300; seeds vary periods by a third",
+        "circle of period 600, a field that turns as slowly, a fifth of the cells costly and redrawn every "
+        "100 episodes, two opposite goals whose weights swing with period 300; seeds vary periods by a third",
         ("losses a tenth as large",),
         ("gridworld/scale",),
     ),

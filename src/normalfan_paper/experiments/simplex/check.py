@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from normalfan_paper.experiment import Row, Verdict
+from normalfan_paper.experiment import LedgerRow, Verdict
 from normalfan_paper.experiments.simplex.run import ALGORITHMS
 from normalfan_paper.judging import (
     Estimate,
@@ -38,7 +38,7 @@ TIED = 0.5
 PAPER_ROUNDS = 5000
 
 
-def check(frame: polars.DataFrame) -> Sequence[Row]:
+def check(frame: polars.DataFrame) -> Sequence[LedgerRow]:
     designs = crossing_designs(frame)
     return [
         _decomposition(frame),
@@ -66,12 +66,12 @@ def crossing_designs(frame: polars.DataFrame) -> dict[str, polars.DataFrame]:
     return designs
 
 
-def _decomposition(frame: polars.DataFrame) -> Row:
+def _decomposition(frame: polars.DataFrame) -> LedgerRow:
     gap = largest(frame["tracker_gap"])
     round_gap = largest(frame["tracker_gap_worst_round"])
     vertices = largest(frame["largest_dimension"]) == 0
     holds = gap <= IDENTITY
-    return Row(
+    return LedgerRow(
         "simplex/decomposition",
         "The previous-face tracker's regret is its first round's plus the price, exactly",
         f"largest |regret − r₁ − Γ| over {len(frame)} sequences {gap:.1e}; "
@@ -82,9 +82,9 @@ def _decomposition(frame: polars.DataFrame) -> Row:
     )
 
 
-def _tracker_price(designs: dict[str, polars.DataFrame]) -> Row:
+def _tracker_price(designs: dict[str, polars.DataFrame]) -> LedgerRow:
     found = {name: over_seeds(rows, correlation, "tracker", "price") for name, rows in designs.items()}
-    return Row(
+    return LedgerRow(
         "simplex/tracker-price",
         "The tracker's regret and the price correlate at 1.00",
         listed(found, ".4f"),
@@ -94,7 +94,7 @@ def _tracker_price(designs: dict[str, polars.DataFrame]) -> Row:
     )
 
 
-def _tracker_variation(designs: dict[str, polars.DataFrame]) -> Row:
+def _tracker_variation(designs: dict[str, polars.DataFrame]) -> LedgerRow:
     found = {
         f"{name}, {norm}": over_seeds(rows, correlation, "tracker", column)
         for name, rows in designs.items()
@@ -102,7 +102,7 @@ def _tracker_variation(designs: dict[str, polars.DataFrame]) -> Row:
     }
     verdict = judged(found, PAPER_VARIATION, TWO_DIGITS)
     nearest = min(found, key=lambda name: abs(found[name].mean - PAPER_VARIATION))
-    return Row(
+    return LedgerRow(
         "simplex/tracker-variation",
         "The tracker's regret and the loss variation correlate at 0.89 only",
         spanned(found, first=3),
@@ -112,7 +112,7 @@ def _tracker_variation(designs: dict[str, polars.DataFrame]) -> Row:
     )
 
 
-def _zero_price(frame: polars.DataFrame) -> Row:
+def _zero_price(frame: polars.DataFrame) -> LedgerRow:
     import polars as pl
 
     calm = frame.filter(pl.col("regime") == "within_cone")
@@ -120,7 +120,7 @@ def _zero_price(frame: polars.DataFrame) -> Row:
     later = largest(calm["tracker"] - calm["tracker_first"])
     first = largest(calm["tracker_first"])
     free = price == 0.0 and later <= IDENTITY
-    return Row(
+    return LedgerRow(
         "simplex/within-cone-price",
         "Within a cone the price stays at zero and the tracker pays almost nothing",
         f"largest price {price:g}, largest regret after the first round {later:g}, "
@@ -149,10 +149,10 @@ def _of_5000_rounds(variation: np.ndarray, rounds: np.ndarray) -> float:
     return float(np.mean(variation / rounds)) * PAPER_ROUNDS
 
 
-def _within_cone_variation(frame: polars.DataFrame) -> Row:
+def _within_cone_variation(frame: polars.DataFrame) -> LedgerRow:
     found = within_cone_variation(frame)
     nearest = min(found, key=lambda name: abs(found[name].mean - PAPER_WITHIN_CONE))
-    return Row(
+    return LedgerRow(
         "simplex/within-cone-variation",
         "Within a cone the mean variation is 2.6e3",
         spanned(found, ".3g", first=3),
@@ -177,7 +177,7 @@ def best_regrets(rows: polars.DataFrame, keys: Sequence[str]) -> dict[str, np.nd
     return out
 
 
-def _pooled(designs: dict[str, polars.DataFrame]) -> list[Row]:
+def _pooled(designs: dict[str, polars.DataFrame]) -> list[LedgerRow]:
     yardsticks = {"price": "Γ"} | NORM_NAMES
     found: dict[str, Estimate] = {}
     single: dict[str, Estimate] = {}
@@ -193,7 +193,7 @@ def _pooled(designs: dict[str, polars.DataFrame]) -> list[Row]:
     found |= {f"{first}, one η, {name}": estimate(_by_seed(rows, once, c)) for c, name in yardsticks.items()}
     tied = [abs(number.mean) >= TIED for number in single.values()]
     return [
-        Row(
+        LedgerRow(
             "simplex/pooled",
             "Over all four algorithms pooled, regret correlates near 0.46 with both price and variation",
             spanned(found, first=4),
@@ -201,7 +201,7 @@ def _pooled(designs: dict[str, polars.DataFrame]) -> list[Row]:
             "the norm, the drift, the crossing rate and what the loss does between crossings decide",
             numbers_of(found),
         ),
-        Row(
+        LedgerRow(
             "simplex/geometry-blind",
             "The geometry-blind methods' regret is tied to neither price nor variation",
             "the most correlated of the three: " + spanned(single, first=4),

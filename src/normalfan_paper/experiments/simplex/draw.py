@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalfan_paper.experiments.simplex.settings import REGIMES
-from normalfan_paper.figures.style import COLOURS, MARKERS, new_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, MARKERS, paper_figure, save_figure
 from normalfan_paper.judging import largest, over_seeds
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
     import polars as pl
 
     ours = frame.filter(pl.col("variant") == "ours")
-    figure, (left, right) = new_figure(1, 2, height=3.1, width_ratios=(1.25, 1))
+    figure, (left, right) = paper_figure(1, 2, height=3.1, width_ratios=(1.25, 1))
     bars = (("variation_linf", "variation (L∞)", "sky", "//"), ("price", "price Γ", "red", ""))
     for k, (column, label, colour, hatch) in enumerate(bars):
         means = [over_seeds(ours.filter(pl.col("regime") == regime), np.mean, column) for regime in REGIMES]

@@ -13,7 +13,7 @@ import numpy as np
 from normalfan.pricing.motion import NORMS
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
-from normalfan_paper.environments import simplex
+from normalfan_paper.environments import simplex_regimes
 from normalfan_paper.environments.constructions import Instance
 from normalfan_paper.experiment import Settings
 from normalfan_paper.experiments.simplex.settings import MIXED, REGIMES
@@ -43,7 +43,7 @@ def run_cell(settings: Settings) -> polars.DataFrame:
         for trial, child in enumerate(np.random.SeedSequence(place).spawn(settings["trials"])):
             rng = np.random.default_rng(child)
             rate = float(rng.random() if settings["rate"] == MIXED else settings["rate"])
-            instance = build(regime, settings, rate, rng)
+            instance = build_losses(regime, settings, rate, rng)
             known = {
                 name: settings[name] for name in ("variant", "seed", "arms", "rounds", "drift", "between")
             }
@@ -54,14 +54,14 @@ def run_cell(settings: Settings) -> polars.DataFrame:
     return frame.with_columns(polars.col(runs).cast(polars.Float32))
 
 
-def build(regime: str, settings: Settings, rate: float, rng: np.random.Generator) -> Instance:
+def build_losses(regime: str, settings: Settings, rate: float, rng: np.random.Generator) -> Instance:
     """The losses of one trial."""
     size: tuple[int, int, float] = (settings["rounds"], settings["arms"], settings["gamma"])
     if regime == "within_cone":
-        return simplex.within_cone(*size, drift=settings["drift"], rng=rng)
+        return simplex_regimes.within_cone(*size, drift=settings["drift"], rng=rng)
     if regime == "wall":
-        return simplex.wall(*size, rng=rng)
-    crossing = simplex.crossings if regime == "crossings" else simplex.rotating
+        return simplex_regimes.wall(*size, rng=rng)
+    crossing = simplex_regimes.crossings if regime == "crossings" else simplex_regimes.rotating
     return crossing(*size, rate=rate, between=settings["between"], rng=rng)
 
 

@@ -33,7 +33,7 @@ CHOICES = (
         "every arm but the best takes Gaussian steps of standard deviation γ, reflected into [γ, 1]",
         (
             "all arms together take a step of Euclidean length γ",
-            "every arm is drawn anew in every round",
+            "every arm is drawn again in every round",
             "a common offset takes Gaussian steps of standard deviation γ",
         ),
         ("simplex/within-cone-variation",),
@@ -61,7 +61,7 @@ CHOICES = (
         "simplex/between",
         "What does the loss do between crossings?",
         "it is held",
-        ("all costs are drawn anew in every round, and the best arm stays",),
+        ("all costs are drawn again in every round, and the best arm stays",),
         ("simplex/tracker-variation", "simplex/pooled"),
     ),
     Choice(

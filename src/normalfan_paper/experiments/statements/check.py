@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from normalfan_paper.experiment import Row, Verdict
+from normalfan_paper.experiment import LedgerRow, Verdict
 from normalfan_paper.experiments.statements.claims import CLAIMS, Claim
 from normalfan_paper.experiments.statements.finding import Role
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars
 
 
-def check(frame: polars.DataFrame) -> Sequence[Row]:
+def check(frame: polars.DataFrame) -> Sequence[LedgerRow]:
     """One row for every claim of which the frame has findings."""
     found = set(frame["claim"])
     return [_judge(claim, frame.filter(frame["claim"] == claim.id)) for claim in CLAIMS if claim.id in found]
@@ -48,7 +48,7 @@ def _trials(findings: polars.DataFrame, role: Role) -> _Trials:
     )
 
 
-def _judge(claim: Claim, findings: polars.DataFrame) -> Row:
+def _judge(claim: Claim, findings: polars.DataFrame) -> LedgerRow:
     as_written = _trials(findings, Role.WRITTEN)
     assuming = _trials(findings, Role.ASSUMING)
     readings = _trials(findings, Role.READING)
@@ -74,7 +74,7 @@ def _judge(claim: Claim, findings: polars.DataFrame) -> Row:
         numbers[f"failed{suffix}"] = float(trials.failed)
         numbers[f"held{suffix}"] = float(trials.tried - trials.failed)
     measured = _capital(claim.measured.format_map(numbers)) + "."
-    return Row(f"statements/{claim.id}", claim.says, measured, verdict, because, numbers)
+    return LedgerRow(f"statements/{claim.id}", claim.says, measured, verdict, because, numbers)
 
 
 def _numbers(findings: polars.DataFrame) -> dict[str, float]:

@@ -80,7 +80,7 @@ CLAIMS = (
         "of dimension {dimension_at_2:g}; with a "
         "free action at the toll node the early price at H = 6 is {free_toll_action:g} or {undercut:g}",
         assumption="H ≥ 3, an action 0 at the toll node that pays γ and joins the expensive line, and a "
-        "dearer second action on both lines",
+        "costlier second action on both lines",
         failure="at H = 2 the late instance starts on a wall of the fan",
     ),
     Claim(

@@ -21,8 +21,8 @@ from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan.regret.accountant import Accountant, loss_distances, occupancy_distance
 from normalfan.regret.run import run
-from normalfan_paper.bounds.gate import gate_bound, suppression
-from normalfan_paper.bounds.selection import detector_bound
+from normalfan_paper.bounds.gate_bound import gate_bound, suppression
+from normalfan_paper.bounds.selection_bounds import detector_bound
 from normalfan_paper.bounds.spread import entropy_spread, euclidean_spread
 from normalfan_paper.environments.constructions import (
     Instance,
@@ -135,14 +135,14 @@ def toll_node_at_no_cost(horizon: int = 6) -> Numbers:
 
 def single_mdp_gap(horizon: int) -> Numbers:
     """rem-twomdps: one problem, two sequences, one entry each by the same amount, the theorem's ratio."""
-    cheap, dear = single_mdp_separation(horizon, GAMMA, KAPPA)
-    changes = [float(np.abs(np.diff(i.losses, axis=0)).sum()) for i in (cheap, dear)]
+    cheap, costly = single_mdp_separation(horizon, GAMMA, KAPPA)
+    changes = [float(np.abs(np.diff(i.losses, axis=0)).sum()) for i in (cheap, costly)]
     return {
         "cheap_price": certified(cheap),
-        "dear_price": certified(dear),
+        "costly_price": certified(costly),
         "cheap_change": changes[0],
-        "dear_change": changes[1],
-        "ratio": certified(dear) / certified(cheap),
+        "costly_change": changes[1],
+        "ratio": certified(costly) / certified(cheap),
     }
 
 

@@ -17,12 +17,8 @@ from normalfan.regret.accountant import split_regret
 from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.finding import Finding, assuming, reported, written
 from normalfan_paper.experiments.statements.instances import Case, cases, random_policy, random_policy_on
-from normalfan_paper.experiments.statements.oracles import (
-    LP_TOLERANCE,
-    listed_optimum,
-    listed_values,
-    lp_price,
-)
+from normalfan_paper.experiments.statements.oracles import listed_optimum, listed_values
+from normalfan_paper.linear_program import LP_TOLERANCE, lp_price
 
 ROUNDING = 1e-12
 """How far two computations of one sum of a few losses of order one may be apart."""

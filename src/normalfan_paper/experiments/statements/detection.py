@@ -16,9 +16,9 @@ from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan.regret.run import run
-from normalfan_paper.bounds.gate import gate_bound, suppression
-from normalfan_paper.bounds.lower import lower_bound
-from normalfan_paper.bounds.selection import detector_bound
+from normalfan_paper.bounds.gate_bound import gate_bound, suppression
+from normalfan_paper.bounds.lower_bound import lower_bound
+from normalfan_paper.bounds.selection_bounds import detector_bound
 from normalfan_paper.environments.constructions import lower_bound_adversary
 from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.counterexamples import GAMMA

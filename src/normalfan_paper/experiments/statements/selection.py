@@ -13,7 +13,7 @@ from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
 from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
-from normalfan_paper.bounds.selection import bregman_bound, predictive_bound
+from normalfan_paper.bounds.selection_bounds import bregman_bound, predictive_bound
 from normalfan_paper.bounds.spread import entropy_spread, euclidean_spread
 from normalfan_paper.environments.constructions import degenerate_selection
 from normalfan_paper.experiments.statements import counterexamples

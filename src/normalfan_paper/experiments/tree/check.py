@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from normalfan_paper.experiment import Row, Verdict
+from normalfan_paper.experiment import LedgerRow, Verdict
 from normalfan_paper.judging import (
     Estimate,
     estimate,
@@ -41,7 +41,7 @@ PREDICTORS = {
 }
 
 
-def check(frame: polars.DataFrame) -> Sequence[Row]:
+def check(frame: polars.DataFrame) -> Sequence[LedgerRow]:
     import polars as pl
 
     identity = frame.filter(pl.col("variant") == "identity")
@@ -62,13 +62,13 @@ def deviations(identity: polars.DataFrame) -> dict[str, float]:
     return {label: largest((identity[column] - expected).drop_nulls()) for column, label in names.items()}
 
 
-def _identity(identity: polars.DataFrame) -> list[Row]:
+def _identity(identity: polars.DataFrame) -> list[LedgerRow]:
     found = deviations(identity)
     shown = "; ".join(f"{name} {value:.1e}" for name, value in found.items())
     met = {name: value <= PAPER_DEVIATION * ONE_DIGIT for name, value in found.items()}
     layers = f"{len(identity)} layers of horizons {', '.join(map(str, sorted(set(identity['horizon']))))}"
     return [
-        Row(
+        LedgerRow(
             "tree/identity",
             "Γ/γ = H − h + 1 for a crossing at layer h",
             f"largest deviation over {layers}: {shown}",
@@ -76,7 +76,7 @@ def _identity(identity: polars.DataFrame) -> list[Row]:
             "on the tree the old path errs on every layer from h on; the rest is rounding",
             found,
         ),
-        Row(
+        LedgerRow(
             "tree/identity-digits",
             "The largest deviation is 2e-15",
             shown,
@@ -89,14 +89,14 @@ def _identity(identity: polars.DataFrame) -> list[Row]:
     ]
 
 
-def _early_and_late(identity: polars.DataFrame) -> Row:
+def _early_and_late(identity: polars.DataFrame) -> LedgerRow:
     import polars as pl
 
     first = identity.filter(pl.col("layer") == 1).sort("horizon")
     last = identity.filter(pl.col("layer") == pl.col("horizon")).sort("horizon")
     ratios = dict(zip(first["horizon"].to_list(), (first["summed"] / last["summed"]).to_list(), strict=True))
     exact = all(abs(ratio - horizon) <= ROUNDING * horizon for horizon, ratio in ratios.items())
-    return Row(
+    return LedgerRow(
         "tree/early-late",
         "A crossing at the first layer costs H times as much as one at the last",
         "; ".join(f"H = {horizon}: {ratio:.10g}" for horizon, ratio in ratios.items()),
@@ -106,7 +106,7 @@ def _early_and_late(identity: polars.DataFrame) -> Row:
     )
 
 
-def _every_layer(identity: polars.DataFrame) -> Row:
+def _every_layer(identity: polars.DataFrame) -> LedgerRow:
     expected = (identity["horizon"] - identity["layer"] + 1).to_numpy()
     bit, suffix = identity["separable_bit"].to_numpy(), identity["separable_suffix"].to_numpy()
     early = expected > 1
@@ -114,7 +114,7 @@ def _every_layer(identity: polars.DataFrame) -> Row:
     needed = one_bit_is_one and bool((np.abs(suffix - expected) <= ROUNDING * expected).all())
     differs = bool((np.abs(bit - expected)[early] > 0.5).all())
     verdict = Verdict.ASSUMES if needed and differs else Verdict.HOLDS if not differs else Verdict.FALSE
-    return Row(
+    return LedgerRow(
         "tree/every-layer",
         "In a deterministic layered problem a crossing forced at layer h has the price (H − h + 1)γ",
         f"chain with separable losses, Γ/γ: one bit flipped {bit.min():.3g} to {bit.max():.3g} at any layer; "
@@ -162,7 +162,7 @@ def with_best(sequences: polars.DataFrame) -> dict[str, polars.DataFrame]:
     return out
 
 
-def _predictors(sequences: polars.DataFrame) -> Row:
+def _predictors(sequences: polars.DataFrame) -> LedgerRow:
     pooled: dict[str, Estimate] = {}
     within: dict[str, Estimate] = {}
     variants = with_best(sequences)
@@ -179,7 +179,7 @@ def _predictors(sequences: polars.DataFrame) -> Row:
     enough = [number.mean >= NEARLY_ALL for number in everything.values()]
     verdict = Verdict.HOLDS if all(enough) else Verdict.DEPENDS if any(enough) else Verdict.FALSE
     steady, varied = within["regular dwell, Γ, within H"], within["ours, Γ, within H"]
-    return Row(
+    return LedgerRow(
         "tree/predictors",
         "Variation, raw and causal path length and price all explain nearly all of mirror descent's regret",
         f"R² pooled: {spanned(pooled, first=4)}; within H: {spanned(within, first=4)}",
@@ -190,7 +190,7 @@ def _predictors(sequences: polars.DataFrame) -> Row:
     )
 
 
-def _together(sequences: polars.DataFrame) -> Row:
+def _together(sequences: polars.DataFrame) -> LedgerRow:
     import polars as pl
 
     found: dict[str, Estimate] = {}
@@ -204,7 +204,7 @@ def _together(sequences: polars.DataFrame) -> Row:
     least = min(found, key=lambda name: found[name].mean)
     own = min(number.mean for name, number in found.items() if name.startswith("ours"))
     verdict = Verdict.HOLDS if all(alike.values()) else Verdict.ASSUMES if all(ours) else Verdict.FALSE
-    return Row(
+    return LedgerRow(
         "tree/together",
         "In this family the predictors move together",
         f"least R² between two of them: ours {own:.4f}; least of all {listed({least: found[least]})}",

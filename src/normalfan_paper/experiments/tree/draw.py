@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalfan_paper.experiments.tree.check import PREDICTORS, deviations, explained, with_best
-from normalfan_paper.figures.style import COLOURS, MARKERS, new_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, MARKERS, paper_figure, save_figure
 from normalfan_paper.judging import largest
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _identity(frame: polars.DataFrame, folder: Path) -> list[Path]:
     import polars as pl
 
     identity = frame.filter(pl.col("variant") == "identity")
-    figure, axes = new_figure(height=3.4)
+    figure, axes = paper_figure(height=3.4)
     longest = int(largest(identity["horizon"]))
     axes.plot([0, longest + 1], [0, longest + 1], color=COLOURS["black"], linewidth=0.8, label="identity")
     # Longest first and largest: the shorter horizons stay visible inside.
@@ -53,7 +53,7 @@ def _predictors(frame: polars.DataFrame, folder: Path) -> list[Path]:
     import polars as pl
 
     variants = with_best(frame.filter(pl.col("variant") != "identity"))
-    figure, (left, right) = new_figure(1, 2, height=3.9, sharey=True)
+    figure, (left, right) = paper_figure(1, 2, height=3.9, sharey=True)
     width = 0.8 / len(PREDICTORS)
     for axes, which, title in ((left, 0, "all horizons pooled"), (right, 1, "within each horizon")):
         for k, (column, name) in enumerate(PREDICTORS.items()):

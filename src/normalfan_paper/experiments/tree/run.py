@@ -15,7 +15,7 @@ from normalfan.pricing.motion import NORMS
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan_paper.environments.constructions import one_state
-from normalfan_paper.environments.tree import LazyTree, moving_path
+from normalfan_paper.environments.lazy_tree import LazyTree, moving_path
 from normalfan_paper.experiment import Settings
 from normalfan_paper.experiments.tree.settings import ETAS
 from normalfan_paper.simulation import MirrorSetting, simulate_mirror_descent, simulate_tree_mirror_descent

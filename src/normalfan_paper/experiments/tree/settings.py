@@ -63,7 +63,7 @@ CHOICES = (
         "tree/layer",
         "At which layer does a crossing fall?",
         "at one layer for all crossings of a sequence, drawn for the sequence",
-        ("at any, drawn anew for each crossing",),
+        ("at any, drawn again for each crossing",),
         ("tree/predictors",),
     ),
     Choice(

@@ -1,0 +1,1 @@
+"""The paper's illustrations, one a module."""
