@@ -39,6 +39,7 @@ smartquotes = False  # options begin with two hyphens
 
 # Docstrings. Types stand in their Parameters sections, so signatures are left short.
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 
