@@ -17,7 +17,16 @@ from sphinx.config import Config
 
 FOLDER = Path(__file__).resolve().parents[1] / "api"
 
-PACKAGES = ("normalfan", *(f"normalfan.{name}" for name in ("io", "learners", "replan", "report", "jobs")))
+PACKAGES = (
+    "normalfan",
+    "normalfan.battery",
+    "normalfan.io",
+    "normalfan.jobs",
+    "normalfan.learners",
+    "normalfan.replan",
+    "normalfan.report",
+    "normalfan.watch",
+)
 
 GROUPS = {
     "normalfan.problem": "Problems and losses",
