@@ -7,6 +7,7 @@ nothing is looked up in other sites.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -78,5 +79,15 @@ html_theme_options = {
 copyright = "the normalfan authors, BSD 3-Clause"  # noqa: A001
 
 
+def _keep_bars(
+    _app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    """In docstrings |x| is an absolute value; to reStructuredText it would be a substitution."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[i] = re.sub(r"(`[^`]*`)|\|(?=\S)", lambda found: found[1] or r"\|", line)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", _keep_bars)
     app.add_lexer("csv", TextLexer)  # what readers of the repository see coloured, Pygments does not know
