@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test lint check bench reproduce format wheels clean
+.PHONY: run test lint check docs bench reproduce format wheels clean
 
 run: .venv/.installed-report
 	@$(BIN)/normalfan demo
@@ -20,6 +20,10 @@ lint: .venv/.installed-dev
 	$(BIN)/lint-imports
 
 check: lint test
+
+docs: .venv/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -n -E -j auto -q docs docs/_build/html
+	@echo "The site is in docs/_build/html: open index.html."
 
 bench: .venv/.installed-bench
 	$(BIN)/python -m benchmarks.speed

@@ -2,8 +2,8 @@
 
     python benchmarks/replan.py
 
-Writes replan.json beside itself and the measured part of docs/replan.md. Takes some minutes, most of them for
-KSWIN.
+Writes replan.json beside itself and the measured part of docs/how-to/replan.md. Takes some minutes, most of
+them for KSWIN.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def main() -> None:
         "out_of_sample": samples,
     }
     Path(__file__).with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
-    page = Path(__file__).parents[1] / "docs" / "replan.md"
+    page = Path(__file__).parents[1] / "docs" / "how-to" / "replan.md"
     page.write_text(with_tables(page.read_text(), document))
     curve.plot(title=TITLE, unit="$").savefig(page.with_suffix(".png"), dpi=160)
 

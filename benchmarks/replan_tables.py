@@ -1,4 +1,4 @@
-"""The measured part of docs/replan.md, made from replan.json."""
+"""The measured part of docs/how-to/replan.md, made from replan.json."""
 
 from __future__ import annotations
 

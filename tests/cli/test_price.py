@@ -145,7 +145,7 @@ def test_a_report_beside_the_numbers(stored: tuple[Path, Path], tmp_path: Path) 
 
 
 def test_the_page_about_files_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[2] / "docs/files.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/how-to/files.md").read_text()
     for name, content in re.findall(r"`(\w+\.csv)`:\n\n```csv\n(.*?)```", page, flags=re.DOTALL):
         (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)

@@ -163,7 +163,7 @@ def test_the_page_shows_the_numbers_that_were_measured(monkeypatch: pytest.Monke
     from replan_tables import with_tables
 
     document = json.loads((ROOT / "benchmarks" / "replan.json").read_text())
-    page = (ROOT / "docs" / "replan.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "replan.md").read_text()
     assert with_tables(page, document) == page
     at_52 = document["cases"][0]["budgets"][2]
     assert at_52["replans_at_most"] == 52
@@ -234,7 +234,7 @@ def test_the_measured_numbers_are_those_of_the_package() -> None:
 
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "replan.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "replan.md").read_text()
     example = page.split("```python\n")[1].split("```")[0]
     exec(compile(example, "replan.md", "exec"), {})  # noqa: S102
     assert capsys.readouterr().out.startswith("True")

@@ -50,7 +50,7 @@ def test_a_record_says_in_words_where_most_is_paid() -> None:
 
 
 def test_the_page_explains_every_key_and_its_lines_are_read() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "watch.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "watch.md").read_text()
     watched = Watched(ARMS, [arms(1, 0, 1), arms(2, 1, 0)], rules=[AlarmRule.parse("crossed")])
     explained = {key.removeprefix("variation") for key in re.findall(r"`(\w+)`", page)}
     assert {key.removeprefix("variation") for key in watched.records[1]} <= explained

@@ -38,7 +38,7 @@ def test_line_by_line_equals_the_batch_to_the_bit(seed: int) -> None:
 
 
 def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "watch.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "watch.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     lines = [json.dumps(arms(t, 3 * t, 1)).encode() for t in range(3)]

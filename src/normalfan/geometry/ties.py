@@ -29,14 +29,14 @@ from normalfan.problem.mdp import MDP
 
 @dataclass(frozen=True, slots=True)
 class TieRule:
-    """When two actions count as equally good: advantage ≤ absolute + relative · (size of the values ahead).
+    """When two actions count as equally good: advantage ≤ absolute + relative · (size of the losses ahead).
 
     Parameters
     ----------
     absolute : float, default 0
         An advantage up to this, in the unit of the losses, is a tie.
     relative : float, default 1e-12
-        And so is one up to this share of |V_h(s)| + Σ_{h'>h} max_s |V_{h'}(s)|, with V the optimal values.
+        And so is one up to this share of the largest loss that the action, or the best one, meets.
     band : float, default 100
         An advantage within this factor of the threshold could be read either way: the round is ambiguous.
 

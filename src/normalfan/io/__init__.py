@@ -1,4 +1,4 @@
-"""Problems and losses in files: what can be read, what can be written. Formats: docs/files.md."""
+"""Problems and losses in files: what can be read, what can be written. Formats: docs/how-to/files.md."""
 
 from normalfan.io.gym import expected_rewards, from_gymnasium
 from normalfan.io.loss_files import open_losses, save_losses

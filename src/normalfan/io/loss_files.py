@@ -1,4 +1,4 @@
-"""Losses from files, and back into files. Formats: docs/files.md."""
+"""Losses from files, and back into files. Formats: docs/how-to/files.md."""
 
 from __future__ import annotations
 

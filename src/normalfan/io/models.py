@@ -1,4 +1,4 @@
-"""Problems from files and environments, and back into files. Formats: docs/files.md."""
+"""Problems from files and environments, and back into files. Formats: docs/how-to/files.md."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int
     Parameters
     ----------
     source : str or Path
-        A `.npz` file, a `.csv` or `.parquet` table, or "gym:ID" for an environment. See docs/files.md.
+        A `.npz` file, a `.csv` or `.parquet` table, or "gym:ID" for an environment. See docs/how-to/files.md.
     horizon : int, optional
         The number of steps, if the source does not have it. It replaces that of a stationary `.npz` file and
         the limit of an environment.
