@@ -22,7 +22,6 @@ from normalfan.learners.options import (
     Described,
     StepSize,
     check_floor,
-    check_fraction,
     check_one_state,
     check_step_size,
     step_size,
@@ -210,38 +209,3 @@ class OptimisticHedge(OptimisticMirrorDescent):
         self, mdp: MDP, eta: StepSize = DEFAULT_ETA, *, model: AnyModel = None, floor: float = 0.0
     ) -> None:
         super().__init__(check_one_state("OptimisticHedge", mdp), eta, model=model, floor=floor)
-
-
-class FixedShare(MirrorDescent):
-    """Hedge that forgets: after each step a share α of all weight is divided evenly.
-
-    w_{t+1}(a) = (1 − α) v(a) + α / A, where v is Hedge's step from w_t: Hedge with the floor α / A. It
-    competes with a best action that changes about α·T times (Herbster and Warmuth, 1998).
-
-    Parameters
-    ----------
-    mdp : MDP
-        A problem of one step and one state.
-    eta : float or callable
-        The step size η, or a function that gives the step size of a round.
-    share : float
-        α, at least 0 and below 1.
-
-    Raises
-    ------
-    InputError
-        If the problem has more steps or states, the step size is not positive and finite, or the share is
-        not in [0, 1).
-
-    Examples
-    --------
-    >>> import normalfan as nf
-    >>> learner = nf.learners.FixedShare(nf.MDP([[0, 0]], initial=0, horizon=1), eta=1.0, share=0.5)
-    >>> learner.observe(0, [[[0.0, 1000.0]]])
-    >>> learner.act(1)
-    array([[[0.75, 0.25]]])
-    """
-
-    def __init__(self, mdp: MDP, eta: StepSize = DEFAULT_ETA, *, share: float = 0.01) -> None:
-        self.share = check_fraction("share", share, below=1.0, among="a share of all weight")
-        super().__init__(check_one_state("FixedShare", mdp), eta, floor=self.share / mdp.n_actions)

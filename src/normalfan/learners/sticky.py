@@ -33,13 +33,11 @@ from __future__ import annotations
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.euclidean import nearest_point
 from normalfan.learners.models import AnyModel
 from normalfan.learners.options import check_positive
-from normalfan.learners.selectors import Predictive, policy_from_weights
+from normalfan.learners.selectors import Predictive
 from normalfan.problem.arrays import FloatArray, first_index
 
 MIXING = 0.01
@@ -86,7 +84,7 @@ class StickyEntropy(Predictive):
                 f"is infinitely far from every action it does not take; {MIXING} is the default."
             )
         super().__init__(model, ties=ties)
-        self.weight = _check_weight(weight)
+        self.weight = check_weight(weight)
         self.mixing = mixing
 
     def reference(self, face: Face, previous: FloatArray) -> FloatArray:
@@ -114,43 +112,7 @@ class StickyEntropy(Predictive):
         return policy
 
 
-class StickyEuclidean(Predictive):
-    """The best point of the face under a prediction plus λ/2 times the squared distance from the last choice.
-
-    Parameters
-    ----------
-    model : LossModel, callable or None
-        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss.
-    weight : float
-        λ, how strongly the last choice pulls.
-    ties : TieRule
-        Which actions count as equally good under the prediction.
-
-    Raises
-    ------
-    InputError
-        If the weight is not positive and finite, or the model is of another type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import normalfan as nf
-    >>> face = nf.optimal_face(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[0.0, 0.0, 1.0]]])
-    >>> selector = nf.learners.StickyEuclidean(None, weight=1.0)
-    >>> selector.select(face, previous=np.array([[[0.0, 0.5, 0.5]]]))
-    array([[[0.25, 0.75, 0.  ]]])
-    """
-
-    def __init__(self, model: AnyModel, weight: float, *, ties: TieRule = DEFAULT_TIES) -> None:
-        super().__init__(model, ties=ties)
-        self.weight = _check_weight(weight)
-
-    def select(self, face: Face, previous: FloatArray) -> FloatArray:
-        visits = nearest_point(face, occupancy(face.mdp, previous) - self._costs(face) / self.weight)
-        return policy_from_weights(face, visits)
-
-
-def _check_weight(weight: float) -> float:
+def check_weight(weight: float) -> float:
     return check_positive("weight", weight, remedy="for no pull at all use Predictive")
 
 
