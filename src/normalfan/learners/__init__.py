@@ -1,24 +1,22 @@
-"""Learners: the paper's tracker and baselines, and their neighbours, behind one protocol.
+"""Learners: the paper's tracker and baselines behind one protocol.
 
     one state         Hedge, OptimisticHedge, EuclideanMirrorDescent
     every problem     MirrorDescent, OptimisticMirrorDescent, TrustRegion, ThresholdedMirrorDescent
-    the paper's own   FaceTracker, with a selector: Lexicographic, RandomVertex, RandomPoint, Oracle,
-                      Predictive, StickyEntropy
-    models            LastLoss, ExponentialAverage, FromHistory
+    the paper's own   FaceTracker, with a selector
 
-The baselines are built as `Name(mdp, eta=…)`, the tracker as `FaceTracker(mdp, selector)`. All play the
-uniform policy first and see the whole loss of every round.
+All play the uniform policy first and see the whole loss of every round.
 """
 
 from __future__ import annotations
 
-from normalfan.learners.euclidean import EuclideanMirrorDescent, project_onto_simplex
 from normalfan.learners.evaluation import PolicyBackup, policy_backup
 from normalfan.learners.mirror import (
+    EuclideanMirrorDescent,
     Hedge,
     MirrorDescent,
     OptimisticHedge,
     OptimisticMirrorDescent,
+    project_onto_simplex,
 )
 from normalfan.learners.models import ExponentialAverage, FromHistory, LastLoss, LossModel
 from normalfan.learners.options import StepSize

@@ -34,7 +34,7 @@ import numpy as np
 from normalfan.geometry.bellman import as_deterministic_policy, occupancy, restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.euclidean import project_onto_simplex
+from normalfan.learners.mirror import project_onto_simplex
 from normalfan.learners.models import AnyModel
 from normalfan.learners.selectors import Predictive, policy_from_weights
 from normalfan.learners.sticky import check_weight
