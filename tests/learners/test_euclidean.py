@@ -9,13 +9,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from convex import SOLVED_SEEDS, solved
-from faces import random_faces
 from hypothesis import given
 from hypothesis import strategies as st
 from playing import bandit, plays
 
 from normalfan import learners
-from normalfan.learners import euclidean
 
 
 def nearest_by_enumeration(point: list[float]) -> list[Fraction]:
@@ -50,21 +48,3 @@ def test_the_euclidean_step_solves_its_program(seed: int) -> None:
     objective = 0.3 * losses[-1].ravel() @ after + cp.sum_squares(after - played[-2]) / 2
     solved(objective, [cp.sum(after) == 1, after >= 0])
     np.testing.assert_allclose(played[-1], after.value, atol=1e-6)
-
-
-def test_one_state_is_projected_by_sorting_as_by_searching() -> None:
-    for face, rng in random_faces(23, 60, n_states=1):
-        target = rng.normal(size=face.mask.shape) * 10 ** rng.uniform(-2, 2)
-        sorted_out = euclidean.nearest_point(face, target)
-        searched = np.zeros(face.mask.shape)
-        searched[face.mask] = euclidean._wolfe(face, target[face.mask])
-        np.testing.assert_allclose(sorted_out, searched, atol=1e-9)
-        assert face.contains(sorted_out, tolerance=1e-12)
-
-
-def test_a_search_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    face, _ = next(random_faces(29, 1, n_states=2))
-    monkeypatch.setattr(euclidean, "GAP", -1.0)
-    monkeypatch.setattr(euclidean, "MOST_STEPS", 3)
-    with pytest.raises(ArithmeticError, match="duality gap is still"):
-        euclidean.nearest_point(face, np.zeros(face.mask.shape))

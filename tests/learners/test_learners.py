@@ -1,4 +1,4 @@
-"""What every learner promises, tried on each public class of `normalfan.learners`.
+"""What every learner promises, tried on each public class of the product and of the paper's companion.
 
 Classes are discovered; `OPTIONS` adds settings of them that are worth trying as well.
 """
@@ -21,6 +21,7 @@ from sentences import check_refusal
 import normalfan as nf
 from normalfan import learners
 from normalfan.learners import Clairvoyant, Learner
+from normalfan_paper import learners as paper_learners
 
 seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=12)
@@ -60,8 +61,9 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 
 PUBLIC = {
     name: cls
-    for name, cls in ((name, getattr(learners, name)) for name in learners.__all__)
-    if inspect.isclass(cls)
+    for package in (learners, paper_learners)
+    for name in package.__all__
+    if inspect.isclass(cls := getattr(package, name))
     and {"act", "observe"} <= set(dir(cls))
     and not getattr(cls, "_is_protocol", False)
 }
@@ -235,7 +237,7 @@ def test_a_repr_can_be_read() -> None:
     assert repr(learners.OptimisticHedge(ARMS, waning)) == (
         "OptimisticHedge(eta=waning, model=LastLoss(), floor=0.0)"
     )
-    assert repr(learners.FixedShare(ARMS, 0.1)) == "FixedShare(eta=0.1, share=0.01)"
+    assert repr(paper_learners.FixedShare(ARMS, 0.1)) == "FixedShare(eta=0.1, share=0.01)"
     assert repr(learners.ExponentialAverage(0.5)) == "ExponentialAverage(rate=0.5)"
     assert repr(learners.FaceTracker(ARMS)).startswith("FaceTracker(selector=Lexicographic(), ties=TieRule(")
 
@@ -252,11 +254,11 @@ def wrong_model() -> None:
 
 BAD: dict[str, tuple[Callable[[], object], str]] = {
     "two states": (lambda: learners.Hedge(GRID), "2 steps and 2 states"),
-    "two states, share": (lambda: learners.FixedShare(GRID), "FixedShare"),
+    "two states, share": (lambda: paper_learners.FixedShare(GRID), "FixedShare"),
     "two states, optimistic": (lambda: learners.OptimisticHedge(GRID), "OptimisticHedge"),
     "two states, Euclidean": (lambda: learners.EuclideanMirrorDescent(GRID), "EuclideanMirrorDescent"),
     "eta 0": (lambda: learners.MirrorDescent(GRID, eta=0.0), "eta is 0"),
-    "eta NaN": (lambda: learners.OReps(GRID, eta=np.nan), "eta is nan"),
+    "eta NaN": (lambda: paper_learners.OReps(GRID, eta=np.nan), "eta is nan"),
     "eta infinite": (lambda: learners.MirrorDescent(GRID, eta=np.inf), "eta is inf"),
     "a bad schedule": (
         lambda: learners.MirrorDescent(GRID, eta=lambda t: 3.0 - t).observe(3, np.zeros((2, 2, 2))),
@@ -264,15 +266,15 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "floor too high": (lambda: learners.MirrorDescent(GRID, floor=0.5), "floor is 0.5"),
     "floor negative": (lambda: learners.Hedge(ARMS, floor=-0.1), "floor is -0.1"),
-    "share of 1": (lambda: learners.FixedShare(ARMS, share=1.0), "share is 1"),
+    "share of 1": (lambda: paper_learners.FixedShare(ARMS, share=1.0), "share is 1"),
     "rate 0": (lambda: learners.ExponentialAverage(0.0), "rate is 0"),
     "radius 0": (lambda: learners.TrustRegion(GRID, radius=0.0), "radius is 0"),
     "unknown kind": (lambda: learners.TrustRegion(GRID, kind="mean"), "'mean'"),  # type: ignore[arg-type]
     "threshold negative": (lambda: learners.ThresholdedMirrorDescent(GRID, threshold=-1.0), "threshold"),
     "penalty infinite": (lambda: learners.ThresholdedMirrorDescent(GRID, penalty=np.inf), "penalty"),
-    "tolerance 0": (lambda: learners.OReps(GRID, tolerance=0.0), "tolerance"),
+    "tolerance 0": (lambda: paper_learners.OReps(GRID, tolerance=0.0), "tolerance"),
     "tolerance out of reach": (
-        lambda: learners.OReps(GRID, tolerance=1e-30).observe(0, np.arange(8.0).reshape(2, 2, 2) ** 2),
+        lambda: paper_learners.OReps(GRID, tolerance=1e-30).observe(0, np.arange(8.0).reshape(2, 2, 2) ** 2),
         "flow residual",
     ),
     "no model": (lambda: learners.OptimisticHedge(ARMS, model=3), "int"),  # type: ignore[arg-type]
@@ -281,7 +283,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "a point without entries": (lambda: learners.project_onto_simplex([]), "[0]"),
     "an infinite point": (lambda: learners.project_onto_simplex([0.0, np.inf]), "point[1]"),
     "loss of another shape": (lambda: learners.Hedge(ARMS).observe(0, np.zeros(2)), "[2]"),
-    "NaN loss": (lambda: learners.OReps(GRID).observe(0, np.full((2, 2, 2), np.nan)), "[0, 0, 0]"),
+    "NaN loss": (lambda: paper_learners.OReps(GRID).observe(0, np.full((2, 2, 2), np.nan)), "[0, 0, 0]"),
 }
 
 

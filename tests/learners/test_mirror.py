@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
-
 import numpy as np
 import pytest
 from convex import SOLVED_SEEDS, entropic_minimiser, larger_problem, q_values
@@ -40,22 +38,6 @@ def test_a_schedule_weighs_each_loss_by_its_own_round() -> None:
     np.testing.assert_allclose(plays(learner, losses)[-1], softmax(-weighed, axis=-1), rtol=1e-12)
 
 
-@given(seeds, st.integers(1, 3), st.integers(0, 5), st.floats(0.0, 0.9))
-def test_fixed_share_is_hedge_over_all_sequences_of_actions(
-    seed: int, arms: int, rounds: int, share: float
-) -> None:
-    losses = np.random.default_rng(seed).normal(size=(rounds, arms))
-    switch = (1 - share) * np.eye(arms) + share / arms
-    weights = np.zeros(arms)
-    for sequence in product(range(arms), repeat=rounds + 1):
-        cost = sum(losses[t, sequence[t]] for t in range(rounds))
-        prior = np.prod([switch[i, j] for i, j in pairwise(sequence)])
-        weights[sequence[-1]] += prior * np.exp(-0.7 * cost)
-    learner = learners.FixedShare(bandit(arms), eta=0.7, share=share)
-    played = plays(learner, losses.reshape(rounds, 1, 1, arms))[-1].ravel()
-    np.testing.assert_allclose(played, weights / weights.sum(), rtol=1e-9)
-
-
 @pytest.mark.parametrize("seed", SOLVED_SEEDS)
 def test_mirror_descent_solves_its_program(seed: int) -> None:
     problem = larger_problem(seed)
@@ -84,13 +66,10 @@ def test_on_one_state_they_are_all_hedge(seed: int) -> None:
     losses = np.random.default_rng(seed).normal(size=(12, 1, 1, 4))
     mdp = bandit(4)
     hedge = plays(learners.Hedge(mdp), losses)
-    for other in (learners.MirrorDescent(mdp), learners.FixedShare(mdp, share=0.0), learners.OReps(mdp)):
-        np.testing.assert_allclose(plays(other, losses), hedge, rtol=1e-8)
+    np.testing.assert_allclose(plays(learners.MirrorDescent(mdp), losses), hedge, rtol=1e-8)
     optimistic = plays(learners.OptimisticHedge(mdp), losses)
     np.testing.assert_allclose(plays(learners.OptimisticMirrorDescent(mdp), losses), optimistic, rtol=1e-12)
     assert not np.allclose(optimistic, hedge)
-    floored = plays(learners.Hedge(mdp, floor=0.05), losses)
-    np.testing.assert_allclose(plays(learners.FixedShare(mdp, share=0.2), losses), floored, rtol=1e-12)
 
 
 @given(seeds)

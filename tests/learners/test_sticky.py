@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from normalfan import MDP, Face, InputError, occupancy, optimal_face
 from normalfan.learners.models import LastLoss
 from normalfan.learners.selectors import Selector
-from normalfan.learners.sticky import StickyEntropy, StickyEuclidean, soft_backup
+from normalfan.learners.sticky import StickyEntropy, soft_backup
 
 
 def entropy_objective(
@@ -79,50 +79,14 @@ def test_the_entropic_choice_is_proven_by_its_gradient() -> None:
         assert max(slopes) <= 1e-10  # an interior minimum is flat in every direction of the face
 
 
-@pytest.mark.parametrize("sharp", [False, True])
-def test_the_euclidean_choice_is_the_minimum(sharp: bool) -> None:
-    boundary = interior = 0
-    for face, rng in random_faces(17 + sharp, 60):
-        model = rng.normal(size=face.mask.shape)
-        previous = random_policy(face, rng, sharp=sharp)
-        weight = float(10 ** rng.uniform(-1, 2))
-        chosen = occupancy(face.mdp, StickyEuclidean(Constant(model), weight).select(face, previous))
-        z = occupancy(face.mdp, previous)
-        vertices = np.array(list(face.vertices()))
-
-        def objective(w: np.ndarray, vertices: np.ndarray = vertices, z: np.ndarray = z) -> float:
-            u = np.tensordot(w, vertices, axes=1)
-            return float((u * model).sum() + weight / 2 * ((u - z) ** 2).sum())  # noqa: B023
-
-        mine = float((chosen * model).sum() + weight / 2 * ((chosen - z) ** 2).sum())
-        start = np.full(len(vertices), 1 / len(vertices))
-        found = minimize(
-            objective,
-            start,
-            method="SLSQP",
-            bounds=[(0, 1)] * len(vertices),
-            constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
-            options={"maxiter": 300, "ftol": 1e-12},
-        )
-        assert mine <= found.fun + 1e-9
-        assert mine == pytest.approx(found.fun, rel=1e-5, abs=1e-5)
-        gradient = model + weight * (chosen - z)
-        assert min((gradient * (v - chosen)).sum() for v in vertices) >= -1e-9 * (1 + weight)
-        boundary += bool((chosen[face.mask] == 0).any())
-        interior += bool((chosen[face.mask] > 0).all())
-    assert boundary > 10
-    assert interior > 2
-
-
-@pytest.mark.parametrize("build", [StickyEntropy, StickyEuclidean])
-def test_sticky_stays_where_it_was_if_it_can(build: Callable[..., Selector]) -> None:
+def test_sticky_stays_where_it_was_if_it_can() -> None:
     """With the last loss as model sticky is pure memory, and λ does not matter."""
     mdp = MDP(np.array([[0, 0, 0]]), 0, horizon=1)
     face = optimal_face(mdp, np.array([[[1.0, 1.0, 2.0]]]))
     previous = np.array([[[0.3, 0.7, 0.0]]])
     choices = []
     for weight in (0.01, 1.0, 100.0):
-        selector = build(LastLoss(), weight)
+        selector = StickyEntropy(LastLoss(), weight)
         selector.observe(np.array([[[1.0, 1.0, 2.0]]]))
         choices.append(selector.select(face, previous))
     np.testing.assert_allclose(choices, [previous] * 3, atol=0.005)
@@ -149,8 +113,8 @@ def test_mixing_decides_how_far_a_boundary_reference_lets_go() -> None:
         (lambda: StickyEntropy(LastLoss(), 1.0, mixing=0.0), "mixing is 0.0"),
         (lambda: StickyEntropy(LastLoss(), 1.0, mixing=1.5), "mixing is 1.5"),
         (lambda: StickyEntropy(LastLoss(), 0.0), "weight is 0.0"),
-        (lambda: StickyEuclidean(LastLoss(), float("nan")), "weight is nan"),
-        (lambda: StickyEuclidean(LastLoss(), float("inf")), "weight is inf"),
+        (lambda: StickyEntropy(LastLoss(), float("nan")), "weight is nan"),
+        (lambda: StickyEntropy(LastLoss(), float("inf")), "weight is inf"),
     ],
 )
 def test_settings_without_meaning_are_refused(build: Callable[[], Selector], complaint: str) -> None:

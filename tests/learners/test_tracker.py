@@ -20,10 +20,12 @@ from normalfan.learners.selectors import (
     RandomVertex,
     Selector,
 )
-from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
+from normalfan.learners.sticky import StickyEntropy
 from normalfan.learners.tracker import FaceTracker
 from normalfan.regret.decompose import decompose
 from normalfan.regret.run import run
+from normalfan_paper import learners as paper_learners
+from normalfan_paper.learners import StickyEuclidean
 
 SELECTORS: dict[str, Callable[[], Selector]] = {
     "Oracle": Oracle,
@@ -36,8 +38,9 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
 }
 
 
-def test_every_selector_of_the_package_is_tried() -> None:
-    public = {name: getattr(learners, name) for name in learners.__all__}
+def test_every_selector_of_the_product_and_the_paper_is_tried() -> None:
+    packages = (learners, paper_learners)
+    public = {name: getattr(package, name) for package in packages for name in package.__all__}
     assert {name for name, member in public.items() if hasattr(member, "select")} == {*SELECTORS, "Selector"}
 
 

@@ -16,7 +16,7 @@ from normalfan import MDP, Face, InputError, occupancy, optimal_face, value_erro
 from normalfan.geometry.face import canonical, whole_polytope
 from normalfan.learners.models import ExponentialAverage, LastLoss
 from normalfan.learners.selectors import Predictive
-from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
+from normalfan.learners.sticky import StickyEntropy
 from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
@@ -24,6 +24,7 @@ from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, suppression
 from normalfan_paper.bounds.lower_bound import lower_bound
 from normalfan_paper.bounds.selection_bounds import bregman_bound, detector_bound, predictive_bound
 from normalfan_paper.bounds.spread import Spread, entropy_spread, euclidean_spread
+from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
 
 NONE = Spread(0.0, "exact")
 

@@ -12,9 +12,9 @@ from sentences import check_refusal
 import normalfan as nf
 from normalfan.learners.models import LastLoss
 from normalfan.learners.selectors import Lexicographic, Oracle
-from normalfan.learners.sticky import StickyEuclidean
 from normalfan.learners.tracker import FaceTracker
 from normalfan_paper.environments.prefix_faces import Charge, PrefixFaces, flipping_bits, switching_faces
+from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
 from normalfan_paper.simulation import simulate_prefix_tracker
 
 CHARGES: tuple[Charge, ...] = ("to the prefix", "to the end", "separable")

@@ -1,29 +1,25 @@
-"""Learners: the paper's tracker and baselines, and their neighbours, behind one protocol.
+"""Learners: the paper's tracker and baselines behind one protocol.
 
-    one state         Hedge, OptimisticHedge, FixedShare, EuclideanMirrorDescent
-    every problem     MirrorDescent, OptimisticMirrorDescent, TrustRegion, ThresholdedMirrorDescent, OReps
-    the paper's own   FaceTracker, with a selector: Lexicographic, RandomVertex, RandomPoint, Oracle,
-                      Predictive, StickyEntropy, StickyEuclidean
-    models            LastLoss, ExponentialAverage, FromHistory
+    one state         Hedge, OptimisticHedge, EuclideanMirrorDescent
+    every problem     MirrorDescent, OptimisticMirrorDescent, TrustRegion, ThresholdedMirrorDescent
+    the paper's own   FaceTracker, with a selector
 
-The baselines are built as `Name(mdp, eta=…)`, the tracker as `FaceTracker(mdp, selector)`. All play the
-uniform policy first and see the whole loss of every round.
+All play the uniform policy first and see the whole loss of every round.
 """
 
 from __future__ import annotations
 
-from normalfan.learners.euclidean import EuclideanMirrorDescent, project_onto_simplex
 from normalfan.learners.evaluation import PolicyBackup, policy_backup
 from normalfan.learners.mirror import (
-    FixedShare,
+    EuclideanMirrorDescent,
     Hedge,
     MirrorDescent,
     OptimisticHedge,
     OptimisticMirrorDescent,
+    project_onto_simplex,
 )
 from normalfan.learners.models import ExponentialAverage, FromHistory, LastLoss, LossModel
 from normalfan.learners.options import StepSize
-from normalfan.learners.oreps import OReps
 from normalfan.learners.protocol import Clairvoyant, Learner
 from normalfan.learners.selectors import (
     Lexicographic,
@@ -33,7 +29,7 @@ from normalfan.learners.selectors import (
     RandomVertex,
     Selector,
 )
-from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
+from normalfan.learners.sticky import StickyEntropy
 from normalfan.learners.thresholded import ThresholdedMirrorDescent
 from normalfan.learners.tracker import FaceTracker
 from normalfan.learners.trust_region import TrustRegion
@@ -43,7 +39,6 @@ __all__ = [
     "EuclideanMirrorDescent",
     "ExponentialAverage",
     "FaceTracker",
-    "FixedShare",
     "FromHistory",
     "Hedge",
     "LastLoss",
@@ -51,7 +46,6 @@ __all__ = [
     "Lexicographic",
     "LossModel",
     "MirrorDescent",
-    "OReps",
     "OptimisticHedge",
     "OptimisticMirrorDescent",
     "Oracle",
@@ -62,7 +56,6 @@ __all__ = [
     "Selector",
     "StepSize",
     "StickyEntropy",
-    "StickyEuclidean",
     "ThresholdedMirrorDescent",
     "TrustRegion",
     "policy_backup",

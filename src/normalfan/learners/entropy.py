@@ -1,19 +1,11 @@
-"""Exponential weights, kept in logs.
+"""Exponential weights, kept in logs; all functions act on the last axis.
 
-The entropic mirror step on a simplex,
-
-    π'  =  argmin over p of  ⟨p, c⟩ + KL(p ‖ π)       ⇔       π'(a) ∝ π(a) exp(−c(a)),
-
-is a subtraction once π is stored as log π. It stays exact where π itself has underflowed to 0, so a learner
-can learn again what it has unlearned. All functions act on the last axis.
+The entropic mirror step, argmin over p of ⟨p, c⟩ + KL(p ‖ π), is π'(a) ∝ π(a) exp(−c(a)): a subtraction once
+π is stored as log π, exact even where π itself has underflowed to 0: what was unlearned can be learned again.
 
     >>> moved = entropic_step(uniform_logs((2,)), np.array([0.0, 5000.0]))
-    >>> moved
-    array([    0., -5000.])
-    >>> np.exp(entropic_step(moved, np.array([5000.0, 0.0])))
-    array([0.5, 0.5])
-    >>> np.exp(with_floor(moved, 0.125))
-    array([0.875, 0.125])
+    >>> np.exp(entropic_step(moved, np.array([5000.0, 0.0]))), np.exp(with_floor(moved, 0.125))
+    (array([0.5, 0.5]), array([0.875, 0.125]))
 """
 
 from __future__ import annotations

@@ -17,56 +17,31 @@ from normalfan.problem.mdp import MDP
 class PolicyBackup:
     """The values of one policy under one loss: what `policy_backup` returns.
 
-    Attributes
-    ----------
-    values : array [H+1, S]
-        V^π, the expected loss from a step and state on; the last row is 0.
-    q : array [H, S, A]
-        Q^π, the same after a given first action.
-
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> nf.learners.policy_backup(arms, np.full((1, 1, 2), 0.5), [[[1.0, 2.0]]]).value(arms)
+    >>> nf.learners.policy_backup(arms, [[[0.5, 0.5]]], [[[1.0, 2.0]]]).value(arms)
     1.5
     """
 
-    values: FloatArray  # [H+1, S]
-    q: FloatArray  # [H, S, A]
+    values: FloatArray  # [H+1, S] V^π, the expected loss from a step and state on; the last row is 0
+    q: FloatArray  # [H, S, A] Q^π, the same after a given first action
 
     def value(self, mdp: MDP) -> float:
-        """J(π), the expected loss of the policy from the start.
-
-        Parameters
-        ----------
-        mdp : MDP
-            The problem; its initial distribution weighs the values of the first step.
-
-        Returns
-        -------
-        float
-            ρ·V_1.
-        """
+        """J(π) = ρ·V_1, the expected loss of the policy from the start."""
         return float(mdp.initial @ self.values[0])
 
 
 def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: npt.ArrayLike) -> PolicyBackup:
-    """Evaluate a policy under a loss at every step, state and action.
-
-    Backward from V_{H+1} = 0::
-
-        Q_h = ℓ_h + expect V_{h+1},      V_h(s) = Σ_a π_h(a|s) Q_h(s,a)
+    """Evaluate a policy under a loss: Q_h = ℓ_h + E V_{h+1} and V_h(s) = Σ_a π_h(a|s) Q_h(s,a), backward.
 
     Parameters
     ----------
     mdp : MDP
         The problem.
-    policy : array_like [H, S, A]
-        A distribution over actions at every step and state.
-    loss : array_like [H, S, A]
-        The loss.
+    policy, loss : array_like [H, S, A]
+        A distribution over actions at every step and state, and a loss.
 
     Returns
     -------
@@ -80,13 +55,10 @@ def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: npt.ArrayLike) -> Polic
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
-    >>> mdp = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2)
-    >>> loss = np.array([[[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [3.0, 4.0]]])
-    >>> nf.learners.policy_backup(mdp, np.full((2, 2, 2), 0.5), loss).q[0]
-    array([[2. , 3.5],
-           [3.5, 3.5]])
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=2)
+    >>> nf.learners.policy_backup(arms, [[[0.5, 0.5]]] * 2, [[[1.0, 2.0]]] * 2).q[0]
+    array([[2.5, 3.5]])
     """
     probability, cost = as_policy(mdp, policy), as_loss(mdp, loss)
     values = np.zeros((mdp.horizon + 1, mdp.n_states))

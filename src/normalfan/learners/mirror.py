@@ -1,19 +1,21 @@
-"""Mirror descent with entropy, plain and optimistic; on one state it is Hedge.
+"""Mirror descent with entropy, plain and optimistic, which on one state is Hedge; and the Euclidean one.
 
 With Q^{π_t} the values of the played policy under the observed loss, the step
 
     argmin over π of Σ_{h,s} [ η_t ⟨π(·|s), Q^{π_t}(s,·)⟩ + KL(π(·|s) ‖ π_t(·|s)) ]
 
-linearises the objective J_t at π_t and leaves the visiting probabilities of the states out of both terms, so
-that rarely visited states learn as fast as the others. Each loss is weighed once, by the step size of its own
-round. (The "lazy" form of Hedge weighs the whole sum by the newest step size, and has no place for a floor.
-The two agree for a constant η.)
+linearises J_t at π_t and leaves the visiting probabilities of the states out of both terms, so that rarely
+visited states learn as fast as the others. Each loss is weighed by the step size of its own round.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+import numpy as np
 import numpy.typing as npt
 
+from normalfan.errors import InputError
 from normalfan.learners.entropy import entropic_step, probabilities, uniform_logs, with_floor
 from normalfan.learners.evaluation import policy_backup
 from normalfan.learners.models import AnyModel, own_model, predicted_loss
@@ -22,12 +24,11 @@ from normalfan.learners.options import (
     Described,
     StepSize,
     check_floor,
-    check_fraction,
     check_one_state,
     check_step_size,
     step_size,
 )
-from normalfan.problem.arrays import FloatArray
+from normalfan.problem.arrays import FloatArray, check_finite, read_numbers, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 
@@ -42,9 +43,9 @@ class MirrorDescent(Described):
     mdp : MDP
         The problem.
     eta : float or callable
-        The step size η, or a function that gives the step size of a round.
+        The step size η, or a function that gives it for each round.
     floor : float
-        No action becomes less likely than this: the policy is mixed with the uniform one after every step.
+        No action becomes less likely than this: each step mixes in the uniform policy.
 
     Raises
     ------
@@ -53,20 +54,17 @@ class MirrorDescent(Described):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
-    >>> mdp = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2)
-    >>> learner = nf.learners.MirrorDescent(mdp, eta=np.log(3))
-    >>> loss = np.zeros(mdp.shape)
-    >>> loss[1, 1] = 1.0                          # the second state is costly at the last step,
-    >>> learner.observe(0, loss)
-    >>> learner.act(1)[:, 0]                      # so the first step avoids it
-    array([[0.75, 0.25],
-           [0.5 , 0.5 ]])
+    >>> learner = nf.learners.MirrorDescent(nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2), eta=1.0)
+    >>> learner.observe(0, [[[0, 0], [0, 0]], [[0, 0], [5, 5]]])     # the second state is costly at the end
+    >>> learner.act(1)[0, 0].round(2)                                # so the first step avoids it
+    array([0.99, 0.01])
     """
 
+    one_state: ClassVar[bool] = False
+
     def __init__(self, mdp: MDP, eta: StepSize = DEFAULT_ETA, *, floor: float = 0.0) -> None:
-        self.mdp = mdp
+        self.mdp = check_one_state(type(self).__name__, mdp) if self.one_state else mdp
         self.eta = check_step_size(eta)
         self.floor = check_floor(mdp, floor)
         self._logs = uniform_logs(mdp.shape)
@@ -88,8 +86,7 @@ class MirrorDescent(Described):
 class OptimisticMirrorDescent(MirrorDescent):
     """Mirror descent that plays one step ahead, towards what its model expects.
 
-    It stores a secondary policy g_t and plays a step from it (the two-step form of Rakhlin and Sridharan,
-    2013). With m_t the model's prediction of ℓ_t::
+    The two-step form of Rakhlin and Sridharan (2013). With m_t the model's prediction of ℓ_t, it::
 
         plays      π_t(a|s)     ∝ g_t(a|s) exp(−η_t Q(s,a))      Q of g_t under m_t
         updates    g_{t+1}(a|s) ∝ g_t(a|s) exp(−η_t Q(s,a))      Q of the play π_t under ℓ_t
@@ -99,10 +96,9 @@ class OptimisticMirrorDescent(MirrorDescent):
     mdp : MDP
         The problem.
     eta : float or callable
-        The step size η, or a function that gives the step size of a round.
+        The step size η, or a function that gives it for each round.
     model : LossModel, callable or None
-        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss. As long
-        as it predicts nothing, g_t is played.
+        Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
     floor : float
         No action becomes less likely than this, neither in g_t nor in the play.
 
@@ -149,16 +145,7 @@ class OptimisticMirrorDescent(MirrorDescent):
 
 
 class Hedge(MirrorDescent):
-    """Exponential weights over the actions of one state: w_{t+1}(a) ∝ w_t(a) exp(−η_t ℓ_t(a)).
-
-    Parameters
-    ----------
-    mdp : MDP
-        A problem of one step and one state.
-    eta : float or callable
-        The step size η, or a function that gives the step size of a round.
-    floor : float
-        No action becomes less likely than this: the weights are mixed with uniform ones after every step.
+    """`MirrorDescent` on one state and step: w_{t+1}(a) ∝ w_t(a) exp(−η_t ℓ_t(a)). Same arguments.
 
     Raises
     ------
@@ -174,23 +161,11 @@ class Hedge(MirrorDescent):
     array([[[0.73, 0.27]]])
     """
 
-    def __init__(self, mdp: MDP, eta: StepSize = DEFAULT_ETA, *, floor: float = 0.0) -> None:
-        super().__init__(check_one_state("Hedge", mdp), eta, floor=floor)
+    one_state = True
 
 
 class OptimisticHedge(OptimisticMirrorDescent):
-    """Hedge that counts the predicted loss as if it had been seen: it plays ∝ w_t(a) exp(−η_t m_t(a)).
-
-    Parameters
-    ----------
-    mdp : MDP
-        A problem of one step and one state.
-    eta : float or callable
-        The step size η, or a function that gives the step size of a round.
-    model : LossModel, callable or None
-        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss.
-    floor : float
-        No action becomes less likely than this, neither in the weights nor in the play.
+    """`OptimisticMirrorDescent` on one state and step: it plays ∝ w_t(a) exp(−η_t m_t(a)). Same arguments.
 
     Raises
     ------
@@ -206,42 +181,84 @@ class OptimisticHedge(OptimisticMirrorDescent):
     array([[[0.88, 0.12]]])
     """
 
-    def __init__(
-        self, mdp: MDP, eta: StepSize = DEFAULT_ETA, *, model: AnyModel = None, floor: float = 0.0
-    ) -> None:
-        super().__init__(check_one_state("OptimisticHedge", mdp), eta, model=model, floor=floor)
+    one_state = True
 
 
-class FixedShare(MirrorDescent):
-    """Hedge that forgets: after each step a share α of all weight is divided evenly.
+class EuclideanMirrorDescent(Described):
+    """Projected gradient descent over the actions of one state: x_{t+1} = Proj(x_t − η_t ℓ_t).
 
-    w_{t+1}(a) = (1 − α) v(a) + α / A, where v is Hedge's step from w_t: Hedge with the floor α / A. It
-    competes with a best action that changes about α·T times (Herbster and Warmuth, 1998).
+    That is the least η_t ⟨x, ℓ_t⟩ + ½‖x − x_t‖². It leaves the boundary again at once: it needs no floor.
 
     Parameters
     ----------
     mdp : MDP
         A problem of one step and one state.
     eta : float or callable
-        The step size η, or a function that gives the step size of a round.
-    share : float
-        α, at least 0 and below 1.
+        The step size η, or a function that gives it for each round.
 
     Raises
     ------
     InputError
-        If the problem has more steps or states, the step size is not positive and finite, or the share is
-        not in [0, 1).
+        If the problem has more steps or states, or the step size is not positive and finite.
 
     Examples
     --------
     >>> import normalfan as nf
-    >>> learner = nf.learners.FixedShare(nf.MDP([[0, 0]], initial=0, horizon=1), eta=1.0, share=0.5)
-    >>> learner.observe(0, [[[0.0, 1000.0]]])
+    >>> learner = nf.learners.EuclideanMirrorDescent(nf.MDP([[0, 0]], initial=0, horizon=1), eta=0.5)
+    >>> learner.observe(0, [[[0.0, 0.5]]])
     >>> learner.act(1)
-    array([[[0.75, 0.25]]])
+    array([[[0.625, 0.375]]])
     """
 
-    def __init__(self, mdp: MDP, eta: StepSize = DEFAULT_ETA, *, share: float = 0.01) -> None:
-        self.share = check_fraction("share", share, below=1.0, among="a share of all weight")
-        super().__init__(check_one_state("FixedShare", mdp), eta, floor=self.share / mdp.n_actions)
+    def __init__(self, mdp: MDP, eta: StepSize = DEFAULT_ETA) -> None:
+        self.mdp = check_one_state("EuclideanMirrorDescent", mdp)
+        self.eta = check_step_size(eta)
+        self._play = read_only(np.full(mdp.shape, 1 / mdp.n_actions))
+
+    def act(self, round: int) -> FloatArray:
+        return self._play
+
+    def observe(self, round: int, loss: npt.ArrayLike) -> None:
+        moved = self._play - step_size(self.eta, round) * as_loss(self.mdp, loss)
+        self._play = read_only(project_onto_simplex(moved.ravel()).reshape(self.mdp.shape))
+
+
+def project_onto_simplex(point: npt.ArrayLike) -> FloatArray:
+    """The distribution nearest to a point in Euclidean distance, exactly.
+
+    Parameters
+    ----------
+    point : array_like [A]
+        Any numbers, at least one.
+
+    Returns
+    -------
+    array [A]
+        That distribution.
+
+    Raises
+    ------
+    InputError
+        If the point has no entry or more than one axis, or an entry is not finite.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.learners.project_onto_simplex([0.75, 0.75, -2.0])
+    array([0.5, 0.5, 0. ])
+    """
+    numbers = read_numbers("point", point)
+    if numbers.ndim != 1 or not numbers.size:
+        raise InputError(
+            f"point has shape {list(numbers.shape)}, but must be a vector with at least one entry: "
+            f"project one distribution at a time."
+        )
+    check_finite("point", numbers)
+    # It is max(y − θ, 0) for the one θ that makes it sum to 1; with y sorted downwards, θ is
+    # (y_1 + … + y_k − 1) / k for the largest k with y_k > θ. Measured from its largest entry, what can be
+    # kept lies within 1 of zero: no digits are lost.
+    y = numbers.astype(np.float64) - numbers.max()
+    descending = np.sort(y)[::-1]
+    thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
+    kept = np.flatnonzero(descending > thresholds)[-1]
+    return np.asarray(np.maximum(y - thresholds[kept], 0.0))

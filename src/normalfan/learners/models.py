@@ -31,18 +31,10 @@ class LossModel(Protocol):
     """
 
     def update(self, loss: FloatArray) -> None:
-        """See one more loss.
-
-        Parameters
-        ----------
-        loss : array [H, S, A]
-            The loss of the round that was just played.
-        """
-        ...
+        """See the loss [H, S, A] of the round that was just played."""
 
     def predict(self) -> FloatArray | None:
         """Predict the coming loss [H, S, A]; None before the first `update`."""
-        ...
 
 
 class LastLoss(Described):
@@ -84,10 +76,10 @@ class ExponentialAverage(Described):
     --------
     >>> import normalfan as nf
     >>> model = nf.learners.ExponentialAverage(rate=0.5)
-    >>> for loss in (0.0, 1.0):
-    ...     model.update([[[loss, loss]]])
+    >>> model.update([[[0.0, 0.0]]])
+    >>> model.update([[[1.0, 3.0]]])
     >>> model.predict()
-    array([[[0.5, 0.5]]])
+    array([[[0.5, 1.5]]])
     """
 
     def __init__(self, rate: float = 0.5) -> None:
@@ -114,18 +106,15 @@ class FromHistory(Described):
     Parameters
     ----------
     function : callable
-        Takes the losses so far, a list of arrays [H, S, A] with the oldest first, never empty; returns the
-        predicted loss [H, S, A].
+        Of the list of all losses so far, oldest first and never empty; it returns a loss [H, S, A].
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
-    >>> model = nf.learners.FromHistory(lambda losses: np.mean(losses, axis=0))
-    >>> for loss in (0.0, 1.0):
-    ...     model.update([[[loss, loss]]])
+    >>> model = nf.learners.FromHistory(lambda losses: 2 * losses[-1])
+    >>> model.update([[[1.0, 2.0]]])
     >>> model.predict()
-    array([[[0.5, 0.5]]])
+    array([[[2., 4.]]])
     """
 
     def __init__(self, function: Callable[[list[FloatArray]], Any]) -> None:

@@ -5,19 +5,9 @@ A step size is a number or a schedule, a function of the round:
     >>> step_size(0.3, round=7), step_size(lambda t: 1 / (1 + t), round=3)
     (0.3, 0.25)
 
-`DEFAULT_ETA` lies inside both of the paper's sweeps (0.04 to 1 on the simplex and the tree, 0.04 to 0.6 on
-the gridworld). It is a place to start, not a recommendation: the best value is often the edge of a sweep.
-
-The floor. Exponential weights remember without limit: an action that loses by g for n rounds has log-odds of
-−ηgn and needs as many rounds of the opposite loss to come back. With `floor` = f > 0 the policy is mixed with
-the uniform one after every step,
-
-    π ← (1 − A·f) π + f,
-
-so that no action is ever less likely than f, log-odds stay within ±log(1/f), and a learner recovers from any
-past within about log(1/f) / (ηg) rounds. The cost is a share A·f of random play in every state. The stored
-policy is mixed, not only the played one. The paper names no floor; the default, 0, is that reading. The floor
-decides comparisons between learners: state it with every result.
+Exponential weights remember without limit. A floor f > 0 mixes the stored policy with the uniform one after
+every step, π ← (1 − A·f) π + f, so that no action is ever less likely than f. The paper names no floor, hence
+the default 0, but it decides comparisons between learners: docs/details/learners.md says how much.
 """
 
 from __future__ import annotations
@@ -34,13 +24,12 @@ StepSize: TypeAlias = float | Callable[[int], float]
 """A constant step size, or a schedule: the step size of each round, counted from 0."""
 
 DEFAULT_ETA = 0.3
+"""Inside both of the paper's sweeps, 0.04 to 1 and 0.04 to 0.6: a place to start, not a recommendation."""
 
 
 def step_size(eta: StepSize, round: int, *, may_be_infinite: bool = False) -> float:
-    """The step size of a round."""
-    if not callable(eta):
-        return check_constant_step("eta", eta, may_be_infinite=may_be_infinite)
-    return check_constant_step(f"eta({round})", eta(round), may_be_infinite=may_be_infinite)
+    name, number = (f"eta({round})", eta(round)) if callable(eta) else ("eta", eta)
+    return check_constant_step(name, number, may_be_infinite=may_be_infinite)
 
 
 def check_step_size(eta: StepSize, *, may_be_infinite: bool = False) -> StepSize:
@@ -49,7 +38,6 @@ def check_step_size(eta: StepSize, *, may_be_infinite: bool = False) -> StepSize
 
 
 def check_constant_step(name: str, eta: float, *, may_be_infinite: bool = False) -> float:
-    """Refuse a step size that is not positive; `name` is what the message calls it."""
     tip = "for losses around 1, try 0.04 to 1"
     return check_positive(name, eta, may_be_infinite=may_be_infinite, remedy=tip)
 
@@ -70,18 +58,14 @@ def check_not_negative(name: str, number: float, *, may_be_infinite: bool = Fals
     return float(number)
 
 
-def check_fraction(name: str, number: float, *, below: float, among: str) -> float:
-    """Refuse a number outside [0, below)."""
-    if not 0 <= number < below:
-        raise InputError(
-            f"{name} is {number}, but must be at least 0 and below {below:g} ({among}): 0 switches it off."
-        )
-    return float(number)
-
-
 def check_floor(mdp: MDP, floor: float) -> float:
     """A floor f for every action needs A·f < 1."""
-    return check_fraction("floor", floor, below=1 / mdp.n_actions, among=f"1 over {mdp.n_actions} actions")
+    if not 0 <= floor < 1 / mdp.n_actions:
+        raise InputError(
+            f"floor is {floor}, but must be at least 0 and below {1 / mdp.n_actions:g} "
+            f"(1 over {mdp.n_actions} actions): 0 switches it off."
+        )
+    return float(floor)
 
 
 def check_one_state(name: str, mdp: MDP) -> MDP:

@@ -4,8 +4,7 @@
         policy = learner.act(round)            # [H, S, A], a distribution at every step and state
         learner.observe(round, loss)           # full information: the whole loss [H, S, A]
 
-The loop owns the round counter, and rounds count from 0. A learner keeps no counter of its own, so a
-step-size schedule always advances, and a resumed run continues where it stopped.
+The loop owns the counter of the rounds, from 0: a schedule always advances, and a resumed run continues.
 """
 
 from __future__ import annotations
@@ -20,47 +19,20 @@ from normalfan.problem.mdp import MDP
 class Learner(Protocol):
     """Plays a policy in every round, and sees the loss of the round afterwards.
 
-    Attributes
-    ----------
-    mdp : MDP
-        The problem that it plays.
-
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> isinstance(nf.learners.Hedge(arms), nf.learners.Learner)
+    >>> isinstance(nf.learners.Hedge(nf.MDP([[0, 0]], initial=0, horizon=1)), nf.learners.Learner)
     True
     """
 
-    mdp: MDP
+    mdp: MDP  # the problem that it plays
 
     def act(self, round: int) -> FloatArray:
-        """Give the policy of the coming round; asked twice, it gives the same one.
-
-        Parameters
-        ----------
-        round : int
-            The number of the round, from 0.
-
-        Returns
-        -------
-        array [H, S, A]
-            A distribution over actions at every step and state, read-only.
-        """
-        ...
+        """The policy [H, S, A] of the coming round, read-only; asked twice, it is the same one."""
 
     def observe(self, round: int, loss: FloatArray) -> None:
-        """See the loss of the round that was just played.
-
-        Parameters
-        ----------
-        round : int
-            The number of that round.
-        loss : array [H, S, A]
-            The whole loss; it is not written to.
-        """
-        ...
+        """See the whole loss [H, S, A] of the round that was just played; it is not written to."""
 
 
 @runtime_checkable
@@ -77,11 +49,4 @@ class Clairvoyant(Learner, Protocol):
     """
 
     def foresee(self, loss: FloatArray) -> None:
-        """See the loss of the round about to be played; called before `act`.
-
-        Parameters
-        ----------
-        loss : array [H, S, A]
-            The coming loss.
-        """
-        ...
+        """See the loss [H, S, A] of the round about to be played; called before `act`."""

@@ -1,13 +1,9 @@
 """Which point of a face? The selectors of the tracker.
 
-A tracker stands on the optimal face F of the last loss. If F is not a single vertex, it still has to choose
-one of its points. What that choice loses is the *selection error*, the part of the regret that no price
-accounts for. A point is given as a policy [H, S, A]: supported on kept actions where the face can be, uniform
+A tracker stands on the optimal face of the last loss. Unless that is a single vertex, it has to choose one of
+its points; what the choice loses is the *selection error*, the part of the regret that no price accounts for.
+A point is given as a policy [H, S, A], supported on kept actions where the face can be, and uniform
 elsewhere, where nothing depends on it.
-
-`Lexicographic`, `RandomVertex` and `RandomPoint` look at the face alone. `Predictive` and `Oracle` minimise a
-loss over it: the one they predict, or the one that is coming. Those that stay near their last choice are in
-`sticky`.
 """
 
 from __future__ import annotations
@@ -40,31 +36,10 @@ class Selector(Protocol):
     """
 
     def select(self, face: Face, previous: FloatArray) -> FloatArray:
-        """Choose a policy of the face.
-
-        Parameters
-        ----------
-        face : Face
-            The optimal face of the last loss.
-        previous : array [H, S, A]
-            The policy played in the last round.
-
-        Returns
-        -------
-        array [H, S, A]
-            A policy that takes only kept actions where the face can be.
-        """
-        ...
+        """A policy [H, S, A] of the optimal face of the last loss; `previous` is the one just played."""
 
     def observe(self, loss: FloatArray) -> None:
-        """See the loss of the round just played, whose optimal face comes next.
-
-        Parameters
-        ----------
-        loss : array [H, S, A]
-            That loss.
-        """
-        ...
+        """See the loss [H, S, A] of the round just played, whose optimal face comes next."""
 
 
 @runtime_checkable
@@ -73,7 +48,6 @@ class ClairvoyantSelector(Selector, Protocol):
 
     def foresee(self, loss: FloatArray) -> None:
         """See the loss [H, S, A] of the round about to be played; called before `select`."""
-        ...
 
 
 class _Memoryless(Described):
@@ -87,10 +61,8 @@ class Lexicographic(_Memoryless):
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.Lexicographic())
-    >>> tracker.observe(0, [[[1.0, 1.0]]])
-    >>> tracker.act(1)
+    >>> everything = nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1))
+    >>> nf.learners.Lexicographic().select(everything, previous=[[[0.0, 1.0]]])
     array([[[1., 0.]]])
     """
 
@@ -101,9 +73,8 @@ class Lexicographic(_Memoryless):
 class RandomVertex(_Memoryless):
     """One kept action at every state of the face, all equally likely, drawn again in each round.
 
-    Not uniform over *vertices*: a vertex is determined by its actions at the states it reaches, so those that
-    reach few states are drawn more often. The mean occupancy is that of the uniform policy on the kept
-    actions, as for `RandomPoint`; losses are linear, so the mean errors of the two agree.
+    Not uniform over *vertices*: those that reach few states are drawn more often. The mean occupancy, and so
+    the mean error, is that of the uniform policy on the kept actions, as for `RandomPoint`.
 
     Parameters
     ----------
@@ -114,10 +85,9 @@ class RandomVertex(_Memoryless):
     --------
     >>> import numpy as np
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.RandomVertex(rng=np.random.default_rng(0)))
-    >>> tracker.observe(0, [[[1.0, 1.0]]])
-    >>> tracker.act(1)
+    >>> everything = nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1))
+    >>> selector = nf.learners.RandomVertex(rng=np.random.default_rng(0))
+    >>> selector.select(everything, previous=[[[0.0, 1.0]]])
     array([[[1., 0.]]])
     """
 
@@ -143,10 +113,9 @@ class RandomPoint(_Memoryless):
     --------
     >>> import numpy as np
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.RandomPoint(rng=np.random.default_rng(0)))
-    >>> tracker.observe(0, [[[1.0, 1.0]]])
-    >>> tracker.act(1).round(2)
+    >>> everything = nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1))
+    >>> selector = nf.learners.RandomPoint(rng=np.random.default_rng(0))
+    >>> selector.select(everything, previous=[[[0.0, 1.0]]]).round(2)
     array([[[0.4, 0.6]]])
     """
 
@@ -166,20 +135,13 @@ class Oracle(Described):
     ties : TieRule
         Which actions count as equally good.
 
-    Raises
-    ------
-    InputError
-        By `select`, if the coming loss was not shown.
-
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
-    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.Oracle())
-    >>> tracker.observe(0, [[[0.0, 0.0, 3.0]]])
-    >>> tracker.foresee([[[2.0, 1.0, 0.0]]])
-    >>> tracker.act(1)
-    array([[[0., 1., 0.]]])
+    >>> oracle = nf.learners.Oracle()
+    >>> oracle.foresee([[[2.0, 1.0]]])
+    >>> oracle.select(nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1)), previous=[[[1.0, 0.0]]])
+    array([[[0., 1.]]])
     """
 
     def __init__(self, *, ties: TieRule = DEFAULT_TIES) -> None:
@@ -204,16 +166,14 @@ class Oracle(Described):
 class Predictive(Described):
     """The best point of the face under a model's prediction; without one, the lowest kept actions.
 
-    With a prediction m of the coming loss ℓ, argmin_{u ∈ F} ⟨u, m⟩ loses at most diam(F) · ‖m − ℓ‖, in dual
-    norms, against the best point of F (Proposition "Predictive selection"). Ties go to the lowest action.
-
-    Under the last loss every point of F is equally good: to predict by it *is* the lexicographic tie-break. A
-    prediction must know more to be of use, for instance an average over many losses.
+    Predicting m for the coming loss ℓ it loses at most diam(F) · ‖m − ℓ‖, in dual norms, against the best
+    point of the face F (Proposition "Predictive selection"). Under the last loss every point of F is equally
+    good: predicting by it *is* the lexicographic tie-break, and only a model that knows more is of use.
 
     Parameters
     ----------
     model : LossModel, callable or None
-        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss.
+        Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
     ties : TieRule
         Which actions count as equally good under the prediction.
 
@@ -225,12 +185,9 @@ class Predictive(Described):
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> selector = nf.learners.Predictive(nf.learners.ExponentialAverage(0.5))
-    >>> tracker = nf.learners.FaceTracker(arms, selector)
-    >>> tracker.observe(0, [[[3.0, 0.0]]])
-    >>> tracker.observe(1, [[[1.0, 1.0]]])        # a tie: the average decides
-    >>> tracker.act(2)
+    >>> selector.observe([[[3.0, 0.0]]])
+    >>> selector.select(nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1)), previous=[[[1.0, 0.0]]])
     array([[[0., 1.]]])
     """
 
@@ -246,10 +203,7 @@ class Predictive(Described):
         self.model.update(loss)
 
     def _costs(self, face: Face) -> FloatArray:
-        """The settled advantages [H, S, A] of the prediction, all 0 without one.
-
-        They order occupancies as the prediction does, and rounding cannot break their ties.
-        """
+        """Settled advantages [H, S, A] of the prediction: rounding cannot break their ties. Else all 0."""
         prediction = predicted_loss(face.mdp, self.model)
         if prediction is None:
             return np.zeros(face.mask.shape)

@@ -1,31 +1,14 @@
-"""Selectors that stay near their last choice.
+"""The selector that stays near its last choice.
 
-On the face F, with a prediction m of the coming loss and the previous choice z, the Bregman selector of the
-paper plays
-
-    argmin_{u ∈ F}  ⟨u, m⟩ + λ D(u, z).
-
-Two divergences D are offered; they disagree, and neither is "the" sticky selector. With the last loss as
-prediction, m is constant on F and λ is irrelevant: the choice is pure memory.
-
-*Entropy.* D(u, z) = Σ_h Σ_s u_h(s) KL(π_u ‖ π_z)(h,s), the Bregman divergence of the negative conditional
-entropy on occupancies. The minimum is ρ·W_1 of a soft backup: W_{H+1} = 0 and, over the kept actions a,
+On the face F, with a prediction m of the coming loss and the last choice z, the Bregman selector of the paper
+plays argmin_{u ∈ F} ⟨u, m⟩ + λ D(u, z). Here D(u, z) = Σ_{h,s} u_h(s) KL(π_u ‖ π_z)(h,s), and the minimum is
+ρ·W_1 of a soft backup over the kept actions (proof in docs/details/learners.md), with W_{H+1} = 0 and
 
     X_h(s,a) = m_h(s,a) + E W_{h+1},
     W_h(s)   = −λ log Σ_a π_z(a|s) exp(−X_h(s,a)/λ),          π(a|s) ∝ π_z(a|s) exp(−X_h(s,a)/λ).
 
-*Proof.* Given W_{h+1}, the part of the objective that π(·|s) decides is u_h(s) times
-Σ_a π(a) [X(a) + λ log(π(a)/π_z(a))], and Gibbs' inequality gives its minimum and minimiser. ∎
-
-KL(· ‖ π_z) is infinite wherever u takes an action that π_z never takes, and z, the last play, is usually a
-vertex. Such a z would freeze the choice on the faces that contain it, and has no finite D to the others.
-Therefore it is first mixed: π_z = (1 − mixing) · π_played + mixing · (uniform over the kept actions), at each
-state of the face. A kept action that was not played then costs at most λ log(|kept| / mixing) per visit, and
-the minimiser depends on the mixing. π_played is not renormalised to the mask: mass that it has elsewhere
-counts against states where the face offers nothing it used to play.
-
-*Euclidean.* D(u, z) = ½‖u − z‖² is finite everywhere and needs no mixing. The minimiser is the point of F
-nearest to z − m/λ (see `euclidean`).
+D is infinite wherever u takes an action that π_z never takes, and the last play is usually a vertex, so it is
+mixed first: π_z = (1 − mixing) · π_played + mixing · (uniform over the kept actions).
 """
 
 from __future__ import annotations
@@ -33,19 +16,15 @@ from __future__ import annotations
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.euclidean import nearest_point
 from normalfan.learners.models import AnyModel
 from normalfan.learners.options import check_positive
-from normalfan.learners.selectors import Predictive, policy_from_weights
+from normalfan.learners.selectors import Predictive
 from normalfan.problem.arrays import FloatArray, first_index
 
 MIXING = 0.01
-"""The default share of the uniform policy in the entropic reference. The paper names none.
-
-One in a hundred keeps every kept action within λ log(100 |kept|) of reach."""
+"""The paper names none; one in a hundred keeps every kept action within λ log(100 |kept|) of reach."""
 
 
 class StickyEntropy(Predictive):
@@ -54,11 +33,9 @@ class StickyEntropy(Predictive):
     Parameters
     ----------
     model : LossModel, callable or None
-        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss.
-    weight : float
-        λ, how strongly the last choice pulls.
-    mixing : float
-        The share of the uniform policy on the face that is mixed into the last choice, in (0, 1].
+        Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
+    weight, mixing : float
+        λ, how strongly the last choice pulls, and the uniform policy's share in it, in (0, 1].
     ties : TieRule
         Which actions count as equally good under the prediction.
 
@@ -86,24 +63,11 @@ class StickyEntropy(Predictive):
                 f"is infinitely far from every action it does not take; {MIXING} is the default."
             )
         super().__init__(model, ties=ties)
-        self.weight = _check_weight(weight)
+        self.weight = check_weight(weight)
         self.mixing = mixing
 
     def reference(self, face: Face, previous: FloatArray) -> FloatArray:
-        """Mix the uniform policy over the kept actions into the last choice.
-
-        Parameters
-        ----------
-        face : Face
-            The face to choose from.
-        previous : array [H, S, A]
-            The policy played in the last round.
-
-        Returns
-        -------
-        array [H, S, A]
-            π_z.
-        """
+        """π_z [H, S, A]: the last policy, mixed with the uniform one over the kept actions."""
         kept = face.mask / np.maximum(face.mask.sum(axis=2, keepdims=True), 1)
         share = self.mixing * face.reached[:, :, None]
         mixed: FloatArray = (1.0 - share) * previous + self.mixing * kept
@@ -114,54 +78,14 @@ class StickyEntropy(Predictive):
         return policy
 
 
-class StickyEuclidean(Predictive):
-    """The best point of the face under a prediction plus λ/2 times the squared distance from the last choice.
-
-    Parameters
-    ----------
-    model : LossModel, callable or None
-        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss.
-    weight : float
-        λ, how strongly the last choice pulls.
-    ties : TieRule
-        Which actions count as equally good under the prediction.
-
-    Raises
-    ------
-    InputError
-        If the weight is not positive and finite, or the model is of another type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import normalfan as nf
-    >>> face = nf.optimal_face(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[0.0, 0.0, 1.0]]])
-    >>> selector = nf.learners.StickyEuclidean(None, weight=1.0)
-    >>> selector.select(face, previous=np.array([[[0.0, 0.5, 0.5]]]))
-    array([[[0.25, 0.75, 0.  ]]])
-    """
-
-    def __init__(self, model: AnyModel, weight: float, *, ties: TieRule = DEFAULT_TIES) -> None:
-        super().__init__(model, ties=ties)
-        self.weight = _check_weight(weight)
-
-    def select(self, face: Face, previous: FloatArray) -> FloatArray:
-        visits = nearest_point(face, occupancy(face.mdp, previous) - self._costs(face) / self.weight)
-        return policy_from_weights(face, visits)
-
-
-def _check_weight(weight: float) -> float:
+def check_weight(weight: float) -> float:
     return check_positive("weight", weight, remedy="for no pull at all use Predictive")
 
 
 def soft_backup(
     face: Face, cost: FloatArray, reference: FloatArray, weight: float
 ) -> tuple[float, FloatArray]:
-    """The least ⟨u, cost⟩ + weight · D(u, reference) over a face, and the policy [H, S, A] that attains it.
-
-    As the weight goes to 0 it becomes `restricted_backup`. An action that the reference never takes is never
-    taken. The policy is uniform where the face never is.
-    """
+    """The least ⟨u, cost⟩ + weight · D(u, reference) over a face, and the policy [H, S, A] attaining it."""
     mdp, mask = face.mdp, face.mask
     kept = mask & (reference > 0.0)
     stranded = face.reached & ~kept.any(axis=2)

@@ -1,22 +1,13 @@
 """Advantage-thresholded mirror descent (the paper's section of that name).
 
-After the loss of round t the model has seen it and predicts the coming one. An optimal backup of the
-prediction gives advantages Â, and the actions that may be optimal next,
-
-    near(h, s) = {a : Â_h(s,a) ≤ threshold}              (the paper's c·β, here one number).
-
-The mirror step charges a penalty λ for all others:
+An optimal backup of the loss that the model predicts gives advantages Â, and the actions that may be optimal
+next, near(h, s) = {a : Â_h(s,a) ≤ threshold}. The mirror step charges a penalty λ for all others:
 
     π_{t+1}(a|s) ∝ π_t(a|s) exp(−η Q^{π_t}(s,a) − λ·1{a ∉ near(h,s)})          the paper's text
     π_{t+1}(a|s) ∝ π_t(a|s) exp(−η (Q^{π_t}(s,a) + λ·1{a ∉ near(h,s)}))        the paper's proof
 
-The two disagree on whether η multiplies λ; `penalty_inside_step` chooses. Two more choices that the paper
-leaves open: Q is the played policy's under the observed loss, as in the proof and in `MirrorDescent`, and the
-near set is that of the coming round's prediction. With the default model, the last loss, both belong to the
-loss just seen. An advantage that exceeds the threshold only by rounding, as the tie rule defines it, is near.
-
-An action outside the near set loses λ in log-odds in every round, whatever its Q: without a floor this memory
-has no limit (see `options`).
+The two disagree on whether η multiplies λ; `penalty_inside_step` chooses. docs/details/learners.md has the
+other readings. An advantage that exceeds the threshold only by rounding, as the tie rule has it, is near.
 """
 
 from __future__ import annotations
@@ -41,26 +32,22 @@ DEFAULT_PENALTY = 0.35
 
 
 class ThresholdedMirrorDescent(MirrorDescent):
-    """Mirror descent that leaves clearly suboptimal actions faster.
-
-    π_{t+1}(a|s) ∝ π_t(a|s) exp(−η_t Q^{π_t}(s,a) − λ·1{a is not near-optimal under the prediction}).
+    """Mirror descent with a charge on every action that is not near-optimal under the predicted loss.
 
     Parameters
     ----------
     mdp : MDP
         The problem.
     eta : float or callable
-        The step size η, or a function that gives the step size of a round.
-    threshold : float
-        The largest predicted advantage that counts as near-optimal; inf gives mirror descent.
-    penalty : float
-        λ, what every other action is charged in each round.
+        The step size η, or a function that gives it for each round.
+    threshold, penalty : float
+        The largest predicted advantage that is near-optimal, and λ, the charge on all other actions.
     penalty_inside_step : bool
         Whether η multiplies λ, as in the paper's proof; false is the paper's text.
     model : LossModel, callable or None
-        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss.
+        Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
     floor : float
-        No action becomes less likely than this: the policy is mixed with the uniform one after every step.
+        No action becomes less likely than this: each step mixes in the uniform policy.
     ties : TieRule
         Which differences from the threshold are rounding.
 
@@ -71,13 +58,12 @@ class ThresholdedMirrorDescent(MirrorDescent):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
-    >>> learner = nf.learners.ThresholdedMirrorDescent(
-    ...     nf.MDP([[0, 0, 0]], initial=0, horizon=1), eta=1e-9, threshold=0.1, penalty=np.log(2))
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> learner = nf.learners.ThresholdedMirrorDescent(arms, eta=1e-9, threshold=0.1, penalty=1.0)
     >>> learner.observe(0, [[[0.0, 0.1, 0.5]]])
-    >>> learner.act(1).round(6)
-    array([[[0.4, 0.4, 0.2]]])
+    >>> learner.act(1).round(2)
+    array([[[0.42, 0.42, 0.16]]])
     """
 
     def __init__(

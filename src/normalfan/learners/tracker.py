@@ -1,15 +1,11 @@
 """The previous-face tracker: a learner that plays on the optimal face of the last loss, and nothing else.
 
-Its dynamic regret splits exactly (Theorem "Exact face-regret decomposition"),
+Its dynamic regret splits exactly (Theorem "Exact face-regret decomposition"), r_t = Γ_t + ε_t for every round
+after the first: the price of the crossing, which the losses alone decide, and the error of its selector.
 
-    r_t = Γ_t + ε_t        for every round after the first,
-
-into the price of the crossing, which the losses alone decide, and the error of its selector.
-
-The default selector is the lexicographic one. Where all faces are vertices, all selectors do the same. On
-degenerate faces the obvious prediction, the last loss, is constant on its own face and decides nothing (see
-`Predictive`): a fixed tie-break does the same and claims no knowledge. Any better choice needs a parameter,
-which the user should choose.
+The default selector is lexicographic. On degenerate faces the obvious prediction, the last loss, is constant
+on its own face and decides nothing; a fixed tie-break does the same and claims no knowledge. Any better
+choice needs a parameter, which the user should choose.
 """
 
 from __future__ import annotations
@@ -37,22 +33,14 @@ class FaceTracker(Described):
     mdp : MDP
         The problem.
     selector : Selector or None
-        Chooses a point of the face; None is `Lexicographic()`. It may remember losses, so give each tracker a
-        selector of its own.
+        Chooses a point of the face, for this tracker only; None is `Lexicographic()`.
     ties : TieRule
         Which actions count as equally good.
-
-    Attributes
-    ----------
-    face : Face or None
-        The optimal face of the last loss; None before the first.
 
     Examples
     --------
     >>> import normalfan as nf
     >>> tracker = nf.learners.FaceTracker(nf.MDP([[0, 0]], initial=0, horizon=1))
-    >>> tracker.act(0)
-    array([[[0.5, 0.5]]])
     >>> tracker.observe(0, [[[1.0, 0.0]]])
     >>> tracker.act(1)
     array([[[0., 1.]]])
@@ -64,7 +52,7 @@ class FaceTracker(Described):
         self.mdp = mdp
         self.selector: Selector = Lexicographic() if selector is None else selector
         self.ties = ties
-        self.face: Face | None = None
+        self.face: Face | None = None  # of the last loss
         self._play = read_only(uniform_policy(mdp))
         self._moved = False  # the face is newer than the play
         if isinstance(self.selector, ClairvoyantSelector):

@@ -1,22 +1,14 @@
 """Trust regions: the best policy that is not far from the last one.
 
-With Q the values of the played policy π_t under the observed loss, and a radius α,
+With Q the values of the played policy π_t under the observed loss, d its visiting probabilities, and KL the
+relative entropy KL(π' ‖ π_t) at a state, the step minimises ⟨π', Q⟩ + KL / η subject to
 
-    per state     at every (h,s):  argmin ⟨π', Q⟩ + KL(π' ‖ π_t) / η      subject to  KL(π' ‖ π_t) ≤ α
-    trajectory    argmin Σ_{h,s} d_h(s) [ ⟨π', Q⟩ + KL(π' ‖ π_t) / η ]    subject to  Σ_{h,s} d_h(s) KL ≤ α
-    average       the same with the trajectory's KL divided by its length, Σ_{h,s} d_h(s) KL / H ≤ α
+    per state:  KL ≤ α everywhere,   trajectory:  Σ_{h,s} d_h(s) KL ≤ α,   average:  Σ_{h,s} d_h(s) KL ≤ α·H.
 
-where d is the visiting probability under π_t. The paper says "a trust-region update, α = 0.12" and no more.
-Which of the three it is decides how the update compares, so all are here by name. (In the last two the states
-that π_t never visits weigh nothing; they take the same step as the others.)
-
-The solution is π' ∝ π_t exp(−x Q) with one number x for each constraint: the largest x ≤ η at which the
-constraint is satisfied. If every x satisfies it and η = ∞, π' is the greedy limit, π_t restricted to the best
-actions.
-
-η = ∞ is the pure trust region. It gives exact zeros once the greedy limit lies within the radius, and from a
-zero no multiplicative step returns: combine it with a floor. The default is finite and large, so that the
-radius binds whenever Q-values differ by more than a few tenths, and nothing is ever lost for good.
+The paper says "a trust-region update, α = 0.12" and no more, so all three are here: docs/details/learners.md.
+The solution is π' ∝ π_t exp(−x Q) with the largest x ≤ η that satisfies the constraint. The default η is
+finite and large: the radius binds wherever values differ by more than a few tenths, and nothing is ever lost
+for good, as it is in the greedy limit that η = ∞ can reach.
 """
 
 from __future__ import annotations
@@ -47,9 +39,7 @@ MOST_ITERATIONS = 500
 
 
 class TrustRegion(MirrorDescent):
-    """The step that minimises the linearised loss within a ball of relative entropy.
-
-    π_{t+1}(a|s) ∝ π_t(a|s) exp(−x Q^{π_t}(s,a)) for the largest x ≤ η_t that stays within the radius.
+    """Mirror descent by the largest step that stays within a limit on its relative entropy.
 
     Parameters
     ----------
@@ -60,10 +50,9 @@ class TrustRegion(MirrorDescent):
     radius : float
         α, the relative entropy that a step may spend; inf gives mirror descent.
     kind : {"per state", "average", "trajectory"}
-        What the radius limits: the step at every state, or its expected sum along a trajectory, which
-        "average" divides by the horizon.
+        What it limits: the step at every state, or its mean or expected sum along a trajectory.
     floor : float
-        No action becomes less likely than this: the policy is mixed with the uniform one after every step.
+        No action becomes less likely than this: each step mixes in the uniform policy.
     ties : TieRule
         Which differences of Q are rounding.
 
@@ -74,13 +63,11 @@ class TrustRegion(MirrorDescent):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> learner = nf.learners.TrustRegion(arms, eta=np.inf, radius=np.log(2))
+    >>> learner = nf.learners.TrustRegion(nf.MDP([[0, 0]], initial=0, horizon=1), radius=0.12)
     >>> learner.observe(0, [[[0.0, 1.0]]])
-    >>> learner.act(1)                            # greedy: exactly at the distance log 2 of uniform
-    array([[[1., 0.]]])
+    >>> learner.act(1).round(2)
+    array([[[0.74, 0.26]]])
     """
 
     def __init__(
@@ -102,14 +89,16 @@ class TrustRegion(MirrorDescent):
         self.ties = ties
 
     def _costs(self, round: int, loss: FloatArray) -> FloatArray:
-        policy, rows = self.act(round), self.mdp.horizon * self.mdp.n_states
-        logs = self._logs.reshape(rows, -1)
-        gaps = self._gaps(policy_backup(self.mdp, policy, loss)).reshape(rows, -1)
+        policy, states = self.act(round), self.mdp.horizon * self.mdp.n_states
+        # One step for each group of states: every state is a group of its own, or all of them are one.
+        if self.kind == "per state":
+            weights = np.ones((states, 1))
+        else:
+            weights = occupancy(self.mdp, policy).sum(axis=2).reshape(1, states)
+            weights = weights / self.mdp.horizon if self.kind == "average" else weights
+        logs = self._logs.reshape(*weights.shape, -1)
+        gaps = self._gaps(policy_backup(self.mdp, policy, loss)).reshape(logs.shape)
         eta = step_size(self.eta, round, may_be_infinite=True)
-        weights = None
-        if self.kind != "per state":
-            visits = occupancy(self.mdp, policy).sum(axis=2).reshape(rows)
-            weights = visits / self.mdp.horizon if self.kind == "average" else visits
         steps = _largest_steps(logs, gaps, weights, self.radius, eta)
         return _charges(gaps, steps).reshape(self.mdp.shape)
 
@@ -122,34 +111,22 @@ class TrustRegion(MirrorDescent):
 
 
 def _largest_steps(
-    logs: FloatArray, gaps: FloatArray, weights: FloatArray | None, radius: float, eta: float
+    logs: FloatArray, gaps: FloatArray, weights: FloatArray, radius: float, eta: float
 ) -> FloatArray:
-    """The largest steps x ≤ η whose divergence is within the radius.
-
-    Without weights, one step for each row [n]. With weights, a single one, [1], for the weighted sum of the
-    rows' divergences.
-    """
-    divergence, _ = _divergence(logs, gaps, weights, np.full(len(logs) if weights is None else 1, eta))
-    steps = np.full(len(divergence), eta)
+    """[G]: the largest step x ≤ η within the radius, for each group of states, [G, n, A]."""
+    steps = np.full(len(weights), eta)
+    divergence, _ = _divergence(logs, gaps, weights, steps)
     binding = divergence > radius * (1 + RELATIVE_ACCURACY)
-    if weights is None:
-        steps[binding] = _root(logs[binding], gaps[binding], None, radius, eta)
-    elif binding[0]:
-        steps = _root(logs, gaps, weights, radius, eta)
+    steps[binding] = _root(logs[binding], gaps[binding], weights[binding], radius, eta)
     return steps
 
 
-def _root(
-    logs: FloatArray, gaps: FloatArray, weights: FloatArray | None, radius: float, eta: float
-) -> FloatArray:
-    """The x in (0, η) at which the divergence, which increases with x, equals the radius.
-
-    Newton's method on its square root, nearly linear in x at first, kept inside a bracket: a step that
-    would leave the bracket is replaced by bisection of log x, or by doubling while there is no upper end.
-    """
-    largest = gaps.max(axis=1)
+def _root(logs: FloatArray, gaps: FloatArray, weights: FloatArray, radius: float, eta: float) -> FloatArray:
+    """[G]: the x in (0, η) at which the divergence, which increases with x, equals the radius."""
+    # Newton's method on its square root, nearly linear in x at first, kept inside a bracket: a step that
+    # would leave the bracket is replaced by bisection of log x, or by doubling while it has no upper end.
     # Divergence grows at most by the largest gap per unit of x, so this is a lower end.
-    x = radius / largest if weights is None else np.array([radius / (weights @ largest)])
+    x: FloatArray = radius / np.vecdot(weights, gaps.max(axis=2))
     low, high = x, np.full_like(x, eta)
     for _ in range(MOST_ITERATIONS):
         divergence, slope = _divergence(logs, gaps, weights, x)
@@ -169,21 +146,19 @@ def _root(
 
 
 def _divergence(
-    logs: FloatArray, gaps: FloatArray, weights: FloatArray | None, x: FloatArray
+    logs: FloatArray, gaps: FloatArray, weights: FloatArray, x: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """KL(π_x ‖ π) for π_x ∝ π exp(−x·gaps), and its derivative x·Var_x(gaps); x may be infinite."""
+    """[G]: the weighted KL(π_x ‖ π) for π_x ∝ π exp(−x·gaps), and its derivative x·Var_x(gaps)."""
     moved = entropic_step(logs, _charges(gaps, x))
     chance = np.exp(moved)
     change = np.subtract(moved, logs, out=np.zeros_like(logs), where=chance > 0)
-    divergence = np.maximum((chance * change).sum(axis=1), 0.0)
-    mean = (chance * gaps).sum(axis=1)
-    variance = (chance * (gaps - mean[:, None]) ** 2).sum(axis=1)
-    if weights is not None:
-        divergence, variance = np.array([weights @ divergence]), np.array([weights @ variance])
+    divergence = np.maximum((chance * change).sum(axis=2), 0.0)
+    mean = (chance * gaps).sum(axis=2, keepdims=True)
+    variance = np.vecdot(weights, (chance * (gaps - mean) ** 2).sum(axis=2))
     slope = np.multiply(x, variance, out=np.zeros_like(variance), where=variance > 0)
-    return divergence, slope
+    return np.vecdot(weights, divergence), slope
 
 
 def _charges(gaps: FloatArray, steps: FloatArray) -> FloatArray:
     """x·gaps, where an infinite step costs nothing on the actions without a gap."""
-    return np.multiply(steps[:, None], gaps, out=np.zeros_like(gaps), where=gaps > 0)
+    return np.multiply(steps[:, None, None], gaps, out=np.zeros_like(gaps), where=gaps > 0)

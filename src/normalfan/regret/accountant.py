@@ -1,37 +1,11 @@
-"""One round, accounted for.
+"""One round, accounted for; docs/details/regret.md has the derivation, and the yardsticks.
 
-A play q meets a loss ℓ with optimal advantages A (those that the tie rule counts as none set to zero).
-By the performance-difference identity its regret is a sum of non-negative terms,
+A play q meets a loss with optimal advantages A (zero where the tie rule counts them as none). With W the
+values of the restricted backup on the previous optimal face, 0 where that never is,
 
-    r = ⟨q, ℓ⟩ − J* = ⟨q, A⟩.
+    regret r = ⟨q, A⟩,      price Γ = ρ·W_1,      selection error ε = ⟨q, A + E W_{h+1} − W_h⟩.
 
-Let W be the values of the restricted backup on the previous optimal face F, so that the price is
-Γ = ρ·W_1, and put W = 0 where F never is. Flow conservation gives, for *every* occupancy q and every
-function W with W_{H+1} = 0, Σ q_h(s,a) (E W_{h+1} − W_h(s)) = −ρ·W_1. Hence
-
-    ε = r − Γ = ⟨q, A + E W_{h+1} − W_h⟩,
-
-which is how the selection error is computed. On the actions that F keeps the bracket is never negative,
-because W is the least of A + E W over them; so for a play on the face ε is a sum of non-negative terms
-too, and no clipping is needed. A play that leaves the face may have brackets of either sign. Its ε is
-reported as it comes, negative where the learner did better than any point of F, and the round is
-flagged: the decomposition does not apply to it.
-
-r, Γ and ε are computed apart, by three formulas. That r = Γ + ε is then a statement that can fail.
-
-Beside them stand the usual yardsticks of non-stationarity. *Variation*, ‖ℓ_t − ℓ_{t−1}‖: how far the loss
-moved. *Comparator path length*, ‖v_t − v_{t−1}‖₁: how far the optimum moved, where v is the
-lexicographically first vertex of the face, so that a face that did not move contributes nothing. *Causal
-path length*: see `causal_distance`.
-
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> accountant = Accountant(arms)
-    >>> even = np.array([[[0.5, 0.5]]])
-    >>> accountant.account(np.array([[[0.0, 0.0]]]), even).regret       # all is optimal
-    0.0
-    >>> entry = accountant.account(np.array([[[0.0, 1.0]]]), even)      # the whole simplex was the face
-    >>> entry.regret, entry.price, entry.selection, entry.on_face
-    (0.5, 0.0, 0.5, True)
+On the face all terms of ε are non-negative. The three are computed apart, so that r = Γ + ε can fail.
 """
 
 from __future__ import annotations
@@ -140,23 +114,7 @@ def occupancy_distance(visits: FloatArray, others: FloatArray) -> float:
 
 
 def causal_distance(mdp: MDP, policy: FloatArray, other: FloatArray) -> float:
-    """How much of the horizon a change of policy [H, S, A] redirects, as a number of steps on average.
-
-    Start both policies together and let them go side by side until they first take different actions, at
-    step h say (steps from 0): everything from there on, H − h steps, may differ. The distance is
-
-        Σ_h Pr(first disagreement at step h) · (H − h),
-
-    which on a deterministic tree is the H − h + 1 of the paper, whose layers count from 1. Where policies
-    are random their actions are coupled so as to agree as often as possible, which is with probability
-    Σ_a min(π(a), π'(a)). Policies that agree wherever they go have distance 0.
-
-        >>> tree = MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=3)
-        >>> stay = np.tile(np.array([1.0, 0.0]), (3, 2, 1))
-        >>> leave_late = stay.copy(); leave_late[2] = [0.0, 1.0]
-        >>> causal_distance(tree, stay, leave_late)
-        1.0
-    """
+    """How much of the horizon a change of policy [H, S, A] redirects, as a number of steps on average."""
     together = mdp.initial
     steps = 0.0
     for h in range(mdp.horizon):

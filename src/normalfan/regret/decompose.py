@@ -4,15 +4,9 @@ For a learner that plays on the previous optimal face (Theorem "Exact face-regre
 
     DReg_T = r_0 + Σ_{t≥1} Γ_t + Σ_{t≥1} ε_t,        r_t = Γ_t + ε_t for t ≥ 1, rounds from 0.
 
-Round 0 has no previous face. Its whole regret is `first_regret`, and price[0] = selection[0] = 0. The
-columns regret, price and selection come from three different formulas (see `accountant`), so that the
-identity is a finding and not a definition; it holds to the rounding of one backup, and `residual` says
-how far it is off in each round. Sums over rounds are taken without rounding until the end
-(`math.fsum`), so totals add no error of their own.
-
-A round in which the learner was off the face has no such split. It is flagged in `on_face`, its
-`selection` is still r − Γ, and may be negative: nothing is clipped. `exact` says whether the theorem
-applies to the whole run.
+Round 0 has no previous face: its whole regret is `first_regret`. The three columns come from three formulas
+(docs/details/regret.md), so that the identity is a finding; `residual` says how far it is off. A round off
+the face has no such split: it is flagged in `on_face`, and its selection, still r − Γ, may be negative.
 """
 
 from __future__ import annotations
@@ -37,25 +31,16 @@ if TYPE_CHECKING:
 class Decomposition:
     """Regret = price + selection in every round after the first, where `on_face` is true.
 
-    Attributes
-    ----------
-    log : RunLog
-        The run whose regret is split.
-
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
-    >>> losses = np.reshape([[0.0, 0.0, 3.0], [2.0, 1.0, 0.0]], (2, 1, 1, 3))
-    >>> split = nf.decompose(nf.run(arms, nf.learners.FaceTracker(arms), losses))
-    >>> split
+    >>> losses = [[[[0.0, 0.0, 3.0]]], [[[2.0, 1.0, 0.0]]]]     # the best of the tie pays 1, the first 2
+    >>> nf.decompose(nf.run(arms, nf.learners.FaceTracker(arms), losses))
     Decomposition: 2 rounds, regret 3 = first round 1 + price 1 + selection 1
-    >>> split.price, split.selection                     # the best of the tie pays 1, the first 2
-    (array([0., 1.]), array([0., 1.]))
     """
 
-    log: RunLog
+    log: RunLog  # the run whose regret is split
 
     @property
     def regret(self) -> FloatArray:
@@ -176,10 +161,9 @@ def decompose(log: RunLog) -> Decomposition:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> losses = np.reshape([[0.0, 1.0], [1.0, 0.0]], (2, 1, 1, 2))
+    >>> losses = [[[[0.0, 1.0]]], [[[1.0, 0.0]]]]
     >>> split = nf.decompose(nf.run(arms, nf.learners.FaceTracker(arms), losses))
     >>> split.total_regret, split.first_regret, split.total_price, split.total_selection
     (1.5, 0.5, 1.0, 0.0)

@@ -1,23 +1,20 @@
 """A learner against a stream of losses.
 
-The loop is the whole protocol: the learner acts, the round is accounted for, the learner observes.
-
     for round, loss in enumerate(losses):
         foresee(loss)            only of a clairvoyant learner
         policy = act(round)
         account(loss, policy)
         observe(round, loss)
 
-The loop owns the counter, so a schedule cannot fall out of step. Losses may be an array, any stream of
-`normalfan.problem.losses`, or any iterable; from an iterable one round is taken at a time and not before the
-round before it is over, so an adversary may be a generator that looks at the learner.
+From an iterable one round is taken at a time and not before the round before it is over, so an adversary may
+be a generator that looks at the learner.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -36,69 +33,40 @@ from normalfan.text import counted, html_table, number
 
 Keep: TypeAlias = Literal["nothing", "policies", "occupancies"]
 
+# What an `Entry` calls the first fields of a `RunLog`, in the same order.
+_COLUMNS = (
+    *("regret", "loss_paid", "value", "price", "selection", "on_face", "off_face_mass", "dimension"),
+    *("variations", "path_length", "causal_path_length"),
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunLog:
     """Every round of a run: what `run` returns. In round 0 all that compares with a past round is 0.
 
-    Attributes
-    ----------
-    regrets : array [T]
-        r_t = ⟨q_t, A_t⟩, of the play q_t under the optimal advantages A_t of the loss.
-    losses_paid : array [T]
-        ⟨q_t, ℓ_t⟩, the expected loss of the play.
-    values : array [T]
-        J*_t, the best expected loss.
-    prices : array [T]
-        Γ_t, the least regret of staying on the optimal face of the round before.
-    selections : array [T]
-        ε_t, the selection error; negative only where the play left that face.
-    on_face : bool array [T]
-        The play was on that face.
-    off_face_masses : array [T]
-        Expected number of steps at which it was not.
-    dimensions : int array [T]
-        Of the optimal face of the round.
-    variations : array [T, 3]
-        ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞; see `variation`.
-    path_lengths : array [T]
-        L1 distance of the occupancies of consecutive comparators, the first vertices of the optimal faces.
-    causal_path_lengths : array [T]
-        Expected number of steps after the first disagreement of these comparators.
-    clairvoyant : bool
-        The learner was shown each loss before it acted.
-    kept : {"nothing", "policies", "occupancies"}
-        What `plays` holds.
-    plays : array [T, H, S, A] or None
-        The plays as policies or occupancies; None if nothing was kept.
-    round_names : tuple of str or None
-        What the rounds are called; None if they are numbered.
-
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> losses = np.reshape([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (3, 1, 1, 2))
-    >>> nf.run(arms, nf.learners.FaceTracker(arms), losses)
-    RunLog: 3 rounds, regret 1.5, loss 1.5, 0 off the face
+    >>> nf.run(arms, nf.learners.FaceTracker(arms), [[[[0.0, 1.0]]], [[[1.0, 0.0]]]])
+    RunLog: 2 rounds, regret 1.5, loss 1.5, 0 off the face
     """
 
-    regrets: FloatArray  # [T]
-    losses_paid: FloatArray  # [T]
-    values: FloatArray  # [T]
-    prices: FloatArray  # [T]
-    selections: FloatArray  # [T]
-    on_face: BoolArray  # [T]
-    off_face_masses: FloatArray  # [T]
-    dimensions: IntArray  # [T]
-    variations: FloatArray  # [T, 3]
-    path_lengths: FloatArray  # [T]
-    causal_path_lengths: FloatArray  # [T]
-    clairvoyant: bool
-    kept: Keep
-    plays: FloatArray | None  # [T, H, S, A]
-    round_names: tuple[str, ...] | None = None  # [T]
+    regrets: FloatArray  # [T] r_t = ⟨q_t, A_t⟩, of the play q_t under the optimal advantages A_t of the loss
+    losses_paid: FloatArray  # [T] ⟨q_t, ℓ_t⟩, the expected loss of the play
+    values: FloatArray  # [T] J*_t, the best expected loss
+    prices: FloatArray  # [T] Γ_t, the least regret of staying on the optimal face of the round before
+    selections: FloatArray  # [T] ε_t, the selection error; negative only where the play left that face
+    on_face: BoolArray  # [T] the play was on that face
+    off_face_masses: FloatArray  # [T] expected number of steps at which it was not
+    dimensions: IntArray  # [T] of the optimal face of the round
+    variations: FloatArray  # [T, 3] ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞; see `variation`
+    path_lengths: FloatArray  # [T] L1 distance from the last comparator, the first vertex of the optimal face
+    causal_path_lengths: FloatArray  # [T] expected number of steps after the two comparators first disagree
+    clairvoyant: bool  # the learner was shown each loss before it acted
+    kept: Keep  # what `plays` holds
+    plays: FloatArray | None  # [T, H, S, A] policies or occupancies; None if nothing was kept
+    round_names: tuple[str, ...] | None = None  # [T] what the rounds are called; None if numbered
 
     @property
     def n_rounds(self) -> int:
@@ -111,18 +79,7 @@ class RunLog:
         return math.fsum(self.regrets)
 
     def variation(self, norm: str | float = "l1") -> FloatArray:
-        """How far the loss moved since the round before.
-
-        Parameters
-        ----------
-        norm : str or float
-            "l1", "l2" or "linf"; 1, 2 and inf mean the same.
-
-        Returns
-        -------
-        array [T]
-            ‖ℓ_t − ℓ_{t−1}‖; 0 in round 0.
-        """
+        """[T]: ‖ℓ_t − ℓ_{t−1}‖ in "l1", "l2" or "linf" (1, 2 and inf mean the same); 0 in round 0."""
         return in_norm(self.variations, norm)
 
     def __repr__(self) -> str:
@@ -156,8 +113,7 @@ def run(
     learner : Learner
         Anything with `act(round)` and `observe(round, loss)`: see `normalfan.learners`.
     losses : array [T, H, S, A], LossStream or iterable of arrays [H, S, A]
-        From an iterable a round is taken only when the round before is over, so that an adversary may be a
-        generator that looks at the learner.
+        From an iterable a round is taken only when the round before is over: it may look at the learner.
     ties : TieRule
         What the accounts call optimal; give the learner the same rule if it has one.
     keep : {"nothing", "policies", "occupancies"}
@@ -173,18 +129,15 @@ def run(
     Raises
     ------
     InputError
-        If the learner belongs to another problem or plays what is not a policy, or if a loss has the wrong
-        shape or is not finite.
+        If the learner is of another problem or plays no policy, or a loss has another shape or is not finite.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> losses = np.reshape([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (3, 1, 1, 2))
-    >>> log = nf.run(arms, nf.learners.FaceTracker(arms), losses)
-    >>> log.regrets, log.prices                 # uniform at first, then right, then wrong
-    (array([0.5, 0. , 1. ]), array([0., 0., 1.]))
+    >>> losses = [[[[0.0, 1.0]]], [[[0.0, 1.0]]], [[[1.0, 0.0]]]]
+    >>> nf.run(arms, nf.learners.FaceTracker(arms), losses).regrets      # uniform, then right, then wrong
+    array([0.5, 0. , 1. ])
     """
     if keep not in ("nothing", "policies", "occupancies"):
         raise InputError(
@@ -211,12 +164,15 @@ def run(
             advance(1)
     if not entries:
         raise InputError("losses have no round, but a run needs at least one: check the source.")
-    kept = read_only(np.stack(plays)) if plays else None
+    columns: dict[str, Any] = {
+        field.name: read_only(np.array([getattr(entry, name) for entry in entries]))
+        for field, name in zip(fields(RunLog), _COLUMNS, strict=False)
+    }
     return RunLog(
-        **_columns(entries),
+        **columns,
         clairvoyant=seer is not None,
         kept=keep,
-        plays=kept,
+        plays=read_only(np.stack(plays)) if plays else None,
         round_names=names_of_rounds(stream),
     )
 
@@ -233,12 +189,7 @@ def _rounds(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
         done += len(block) - shared
 
 
-def _play(
-    learner: Learner,
-    accountant: Accountant,
-    t: int,
-    loss: FloatArray,
-) -> tuple[Entry, FloatArray]:
+def _play(learner: Learner, accountant: Accountant, t: int, loss: FloatArray) -> tuple[Entry, FloatArray]:
     policy = learner.act(t)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
@@ -251,24 +202,3 @@ def _play(
             f"must be finite: rescale the losses."
         )
     return entry, policy
-
-
-def _columns(entries: list[Entry]) -> dict[str, Any]:
-    """The arrays of a `RunLog` by name."""
-    fields = {
-        "regrets": "regret",
-        "losses_paid": "loss_paid",
-        "values": "value",
-        "prices": "price",
-        "selections": "selection",
-        "on_face": "on_face",
-        "off_face_masses": "off_face_mass",
-        "dimensions": "dimension",
-        "variations": "variations",
-        "path_lengths": "path_length",
-        "causal_path_lengths": "causal_path_length",
-    }
-    return {
-        column: read_only(np.array([getattr(entry, field) for entry in entries]))
-        for column, field in fields.items()
-    }

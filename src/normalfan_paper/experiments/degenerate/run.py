@@ -9,12 +9,12 @@ import numpy as np
 
 from normalfan.learners.models import LastLoss
 from normalfan.learners.selectors import Lexicographic, Oracle, RandomPoint, RandomVertex, Selector
-from normalfan.learners.sticky import StickyEuclidean
 from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
 from normalfan_paper.environments.prefix_faces import PrefixFaces, flipping_bits, switching_faces
 from normalfan_paper.experiment import Settings
+from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
 from normalfan_paper.simulation import simulate_prefix_tracker
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
 from normalfan.learners.models import LastLoss
-from normalfan.learners.sticky import StickyEntropy, StickyEuclidean
+from normalfan.learners.sticky import StickyEntropy
 from normalfan.learners.tracker import FaceTracker
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
@@ -20,6 +20,7 @@ from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.counterexamples import GAMMA
 from normalfan_paper.experiments.statements.finding import Finding, assuming, reported, written
 from normalfan_paper.experiments.statements.instances import Case, cases, random_policy
+from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
 
 
 def prediction_of(case: Case) -> FloatArray:

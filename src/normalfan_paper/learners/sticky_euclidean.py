@@ -1,7 +1,10 @@
-"""Euclidean projections, onto the simplex and onto a face, and the learner that steps by them.
+"""The sticky selector of the Euclidean distance, and the search for the nearest point of a face.
 
-Onto the simplex it is max(y − θ, 0) for the one θ that makes it sum to 1, and sorting finds θ: with y sorted
-downwards, θ = (y_1 + … + y_k − 1) / k for the largest k with y_k > θ.
+On the face F, with a prediction m of the coming loss and the last choice z, it plays
+
+    argmin_{u ∈ F}  ⟨u, m⟩ + λ/2 ‖u − z‖²,
+
+the point of F nearest to z − m/λ. `normalfan.learners.StickyEntropy` is its entropic twin; the two disagree.
 
 A face has exponentially many vertices, but the one furthest in a given direction is found by one restricted
 backup. Wolfe's algorithm (*Finding the nearest point in a polytope*, 1976) needs no more. It stores a few
@@ -17,6 +20,7 @@ it takes a few more steps than the answer has vertices: cheap while the answer m
 seconds for a point deep inside a face of several hundred dimensions.
 
     >>> from normalfan.geometry.face import whole_polytope
+    >>> from normalfan.problem.mdp import MDP
     >>> face = whole_polytope(MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=2))
     >>> nearest_point(face, np.full((2, 2, 2), 0.5))[1].round(6)
     array([[0.25, 0.25],
@@ -26,22 +30,15 @@ seconds for a point deep inside a face of several hundred dimensions.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from normalfan.errors import InputError
 from normalfan.geometry.bellman import as_deterministic_policy, occupancy, restricted_backup
 from normalfan.geometry.face import Face
-from normalfan.learners.options import (
-    DEFAULT_ETA,
-    Described,
-    StepSize,
-    check_one_state,
-    check_step_size,
-    step_size,
-)
-from normalfan.problem.arrays import FloatArray, check_finite, read_numbers, read_only
-from normalfan.problem.losses import as_loss
-from normalfan.problem.mdp import MDP
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.learners.mirror import project_onto_simplex
+from normalfan.learners.models import AnyModel
+from normalfan.learners.selectors import Predictive, policy_from_weights
+from normalfan.learners.sticky import check_weight
+from normalfan.problem.arrays import FloatArray
 
 GAP = 1e-12
 """The duality gap at which a point counts as nearest, relative to max(1, ‖u − y‖)."""
@@ -50,86 +47,40 @@ MOST_STEPS = 10_000
 """How many vertices are tried before the search ends with an error."""
 
 
-class EuclideanMirrorDescent(Described):
-    """Projected gradient descent over the distributions on the actions of one state.
-
-    ::
-
-        x_{t+1} = argmin over x in the simplex of  η_t ⟨x, ℓ_t⟩ + ½ ‖x − x_t‖²  =  Proj(x_t − η_t ℓ_t)
-
-    It reaches the boundary of the simplex and leaves it again at once, so it needs no floor.
+class StickyEuclidean(Predictive):
+    """The best point of the face under a prediction plus λ/2 times the squared distance from the last choice.
 
     Parameters
     ----------
-    mdp : MDP
-        A problem of one step and one state.
-    eta : float or callable
-        The step size, or a function that gives the step size of a round.
+    model : LossModel, callable or None
+        Predicts the coming loss: a model, a function as in `FromHistory`, or None for the last loss.
+    weight : float
+        λ, how strongly the last choice pulls.
+    ties : TieRule
+        Which actions count as equally good under the prediction.
 
     Raises
     ------
     InputError
-        If the problem has more steps or states, or the step size is not positive and finite.
+        If the weight is not positive and finite, or the model is of another type.
 
     Examples
     --------
+    >>> import numpy as np
     >>> import normalfan as nf
-    >>> learner = nf.learners.EuclideanMirrorDescent(nf.MDP([[0, 0]], initial=0, horizon=1), eta=0.5)
-    >>> learner.observe(0, [[[0.0, 0.5]]])
-    >>> learner.act(1)
-    array([[[0.625, 0.375]]])
+    >>> face = nf.optimal_face(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[0.0, 0.0, 1.0]]])
+    >>> selector = StickyEuclidean(None, weight=1.0)
+    >>> selector.select(face, previous=np.array([[[0.0, 0.5, 0.5]]]))
+    array([[[0.25, 0.75, 0.  ]]])
     """
 
-    def __init__(self, mdp: MDP, eta: StepSize = DEFAULT_ETA) -> None:
-        self.mdp = check_one_state("EuclideanMirrorDescent", mdp)
-        self.eta = check_step_size(eta)
-        self._play = read_only(np.full(mdp.shape, 1 / mdp.n_actions))
+    def __init__(self, model: AnyModel, weight: float, *, ties: TieRule = DEFAULT_TIES) -> None:
+        super().__init__(model, ties=ties)
+        self.weight = check_weight(weight)
 
-    def act(self, round: int) -> FloatArray:
-        return self._play
-
-    def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        moved = self._play - step_size(self.eta, round) * as_loss(self.mdp, loss)
-        self._play = read_only(project_onto_simplex(moved.ravel()).reshape(self.mdp.shape))
-
-
-def project_onto_simplex(point: npt.ArrayLike) -> FloatArray:
-    """The distribution nearest to a point in Euclidean distance, exactly.
-
-    Parameters
-    ----------
-    point : array_like [A]
-        Any numbers, at least one.
-
-    Returns
-    -------
-    array [A]
-        A distribution.
-
-    Raises
-    ------
-    InputError
-        If the point has no entry or more than one axis, or an entry is not finite.
-
-    Examples
-    --------
-    >>> import normalfan as nf
-    >>> nf.learners.project_onto_simplex([0.75, 0.75, -2.0])
-    array([0.5, 0.5, 0. ])
-    """
-    numbers = read_numbers("point", point)
-    if numbers.ndim != 1 or not numbers.size:
-        raise InputError(
-            f"point has shape {list(numbers.shape)}, but must be a vector with at least one entry: "
-            f"project one distribution at a time."
-        )
-    check_finite("point", numbers)
-    # Measured from its largest entry, what can be kept lies within 1 of zero: no digits are lost.
-    y = numbers.astype(np.float64) - numbers.max()
-    descending = np.sort(y)[::-1]
-    thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
-    kept = np.flatnonzero(descending > thresholds)[-1]
-    return np.asarray(np.maximum(y - thresholds[kept], 0.0))
+    def select(self, face: Face, previous: FloatArray) -> FloatArray:
+        visits = nearest_point(face, occupancy(face.mdp, previous) - self._costs(face) / self.weight)
+        return policy_from_weights(face, visits)
 
 
 def nearest_point(face: Face, target: FloatArray) -> FloatArray:

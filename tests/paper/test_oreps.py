@@ -12,8 +12,7 @@ from playing import plays
 from problems import random_problem
 
 import normalfan as nf
-from normalfan import learners
-from normalfan.learners.oreps import project_onto_occupancies
+from normalfan_paper.learners.oreps import OReps, project_onto_occupancies
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -22,7 +21,7 @@ seeds = st.integers(0, 2**32 - 1)
 def test_oreps_solves_its_program(seed: int) -> None:
     problem = larger_problem(seed)
     mdp = problem.mdp()
-    visits = [nf.occupancy(mdp, play) for play in plays(learners.OReps(mdp, eta=0.6), problem.losses)]
+    visits = [nf.occupancy(mdp, play) for play in plays(OReps(mdp, eta=0.6), problem.losses)]
     for before, loss, after in zip(visits, problem.losses, visits[1:], strict=False):
         possible = before > 0
         q = [cp.Variable(problem.shape[1:], nonneg=True) for _ in range(problem.shape[0])]

@@ -88,9 +88,7 @@ class OReps(Described):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import normalfan as nf
-    >>> learner = nf.learners.OReps(nf.MDP([[0, 0]], initial=0, horizon=1), eta=np.log(3))
+    >>> learner = OReps(MDP([[0, 0]], initial=0, horizon=1), eta=np.log(3))
     >>> learner.observe(0, [[[0.0, 1.0]]])
     >>> learner.act(1).round(9)                   # on one state it is Hedge
     array([[[0.75, 0.25]]])
