@@ -7,13 +7,7 @@ For a loss ℓ[h,s,a], backward from V_{H+1} = 0,
 and for a policy π, forward from the start, q_h(s,a) = d_h(s) π_h(a|s), d_{h+1} = push q_h. The two
 directions meet in the performance-difference identity J(π) − J* = ⟨q^π, A⟩, on which prices rest.
 
-This module is the readable form of the arithmetic, one problem at a time; streams of rounds go through
-compiled kernels that are tested against it.
-
-    >>> mdp = MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=2)
-    >>> loss = np.array([[[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [3.0, 4.0]]])
-    >>> optimal_backup(mdp, loss).values[0]
-    array([2., 3.])
+This is the readable form of the arithmetic; streams go through compiled kernels that are tested against it.
 """
 
 from __future__ import annotations
@@ -89,7 +83,6 @@ def occupancy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     Parameters
     ----------
     mdp : MDP
-        The problem.
     policy : array_like [H, S, A]
         A distribution over actions for every step and state.
 
@@ -107,11 +100,8 @@ def occupancy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     --------
     >>> import normalfan as nf
     >>> corridor = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2)         # stay, or move on for good
-    >>> nf.occupancy(corridor, [[[0.5, 0.5], [1, 0]], [[1, 0], [1, 0]]])
-    array([[[0.5, 0.5],
-            [0. , 0. ]],
-           [[0.5, 0. ],
-            [0.5, 0. ]]])
+    >>> nf.occupancy(corridor, [[[0.5, 0.5], [1, 0]], [[1, 0], [1, 0]]]).tolist()
+    [[[0.5, 0.5], [0.0, 0.0]], [[0.5, 0.0], [0.5, 0.0]]]
     """
     probabilities = as_policy(mdp, policy)
     visits = np.empty(mdp.shape)

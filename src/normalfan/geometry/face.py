@@ -48,7 +48,6 @@ class Face:
     Attributes
     ----------
     mdp : MDP
-        The problem.
     mask : ndarray of bool [H, S, A]
         The actions that the face's policies may take, in the states where they can be; none elsewhere.
 
@@ -56,11 +55,7 @@ class Face:
     --------
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
-    >>> face = nf.optimal_face(arms, [[[1.0, 1.0, 2.0]]])
-    >>> face
-    Face(dimension=1, kept_actions=2, reached_states=1,
-         mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
-    >>> face.meets(nf.optimal_face(arms, [[[0.0, 1.0, 1.0]]]))
+    >>> nf.optimal_face(arms, [[[1.0, 1.0, 2.0]]]).meets(nf.optimal_face(arms, [[[0.0, 1.0, 1.0]]]))
     True
     """
 
@@ -107,18 +102,7 @@ class Face:
         return html_table("Face", head, [[f"{count:,}" for count in counts]])
 
     def meets(self, other: Face) -> bool:
-        """Say whether the two faces share a point.
-
-        Parameters
-        ----------
-        other : Face
-            A face of the same problem.
-
-        Returns
-        -------
-        bool
-            True exactly when crossing from one to the other is free.
-        """
+        """Say whether the two faces share a point: exactly then crossing from one to the other is free."""
         if self.mdp is not other.mdp and self.mdp.fingerprint != other.mdp.fingerprint:
             raise InputError(
                 "the two faces belong to different problems, but only faces of one polytope can meet: "
@@ -132,19 +116,9 @@ class Face:
         return bool(viable[self.mdp.initial > 0].all())
 
     def contains(self, visits: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Say whether an occupancy measure lies on the face.
+        """Say whether an occupancy measure [H, S, A] lies on the face, up to `tolerance` in each entry.
 
-        Parameters
-        ----------
-        visits : array_like [H, S, A]
-            What `occupancy` returns. Anything else (negative, or its flow does not balance) is on no face.
-        tolerance : float, default 1e-9
-            How far each entry may be off.
-
-        Returns
-        -------
-        bool
-            Whether it does.
+        What is no occupancy measure (negative, or its flow does not balance) is on no face.
         """
         q = read_numbers("occupancy", visits)
         check_shape("occupancy", q.shape, self.mdp.shape, "build it with occupancy(mdp, policy)")
@@ -158,35 +132,17 @@ class Face:
         return bool(q[~self.mask].max(initial=0.0) <= tolerance)
 
     def minimise(self, loss: npt.ArrayLike) -> tuple[float, FloatArray]:
-        """Find the best policy of the face under a loss.
+        """Find the least expected loss on the face, and a deterministic policy [H, S, A] that attains it.
 
-        Parameters
-        ----------
-        loss : array_like [H, S, A]
-            The loss.
-
-        Returns
-        -------
-        value : float
-            The least expected loss on the face.
-        policy : ndarray [H, S, A]
-            A deterministic policy that attains it; uniform where the face's policies never are.
+        The policy is uniform where the face's policies never are.
         """
         values, actions = restricted_backup(self.mdp, self.mask, as_loss(self.mdp, loss))
         return float(self.mdp.initial @ values[0]), as_deterministic_policy(self.mdp, actions)
 
     def vertices(self, limit: int = 10_000) -> Iterator[FloatArray]:
-        """List the vertices of the face: its deterministic policies, told apart by the states they reach.
+        """List the occupancy measures [H, S, A] of the face's vertices, each once.
 
-        Parameters
-        ----------
-        limit : int, default 10,000
-            A face with more policies than this is refused before any vertex is built.
-
-        Returns
-        -------
-        iterator of ndarray [H, S, A]
-            Their occupancy measures, each once.
+        A face with more than `limit` deterministic policies is refused before any vertex is built.
         """
         if self.n_policies > limit:
             raise InputError(
@@ -208,13 +164,7 @@ class Face:
             yield from self._vertices_from(h + 1, self.mdp.transitions.push(h, mass), extended)
 
     def plot(self) -> Any:
-        """Draw where the face's policies go: the number of kept actions in each step and reached state.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The first 60 steps and the first 60 states that are reached at them; needs `normalfan[plot]`.
-        """
+        """Draw how many actions are kept at each step and state, of the first 60; needs `normalfan[plot]`."""
         from normalfan.plots import literal, new_figure
 
         labels, kept = self.mdp.labels, self.mask[:MOST_DRAWN].sum(axis=2).T
@@ -245,16 +195,13 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
     Parameters
     ----------
     mdp : MDP
-        The problem.
     loss : array_like [H, S, A]
-        The loss.
     ties : TieRule, optional
         When two actions count as equally good.
 
     Returns
     -------
     Face
-        The optimal plans.
 
     Raises
     ------
@@ -264,9 +211,9 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> nf.optimal_face(arms, [[[1.0, 2.0]]]).is_vertex, nf.optimal_face(arms, [[[1.0, 1.0]]]).is_vertex
-    (True, False)
+    >>> nf.optimal_face(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[1.0, 1.0, 2.0]]])
+    Face(dimension=1, kept_actions=2, reached_states=1,
+         mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
     """
     tied = optimal_backup(mdp, as_loss(mdp, loss)).tied(mdp, ties)
     return Face(mdp, canonical(mdp, tied))
@@ -278,12 +225,10 @@ def whole_polytope(mdp: MDP) -> Face:
     Parameters
     ----------
     mdp : MDP
-        The problem.
 
     Returns
     -------
     Face
-        The whole polytope.
 
     Examples
     --------

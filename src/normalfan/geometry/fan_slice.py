@@ -28,7 +28,7 @@ class FanSlice:
     labels : ndarray of int [ny, nx]
         The face that each grid point exposes, numbered in the order of appearance.
     faces : tuple of Face
-        The faces; `faces[label]` belongs to `label`.
+        `faces[label]` belongs to `label`.
 
     Examples
     --------
@@ -48,13 +48,7 @@ class FanSlice:
         return f"FanSlice({counted(len(self.faces), 'face')} on a grid of {len(self.xs)} × {len(self.ys)})"
 
     def plot(self) -> Any:
-        """Draw the plane, with one colour for each face; colours repeat after twenty.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The picture; needs `normalfan[plot]`.
-        """
+        """Draw the plane, one colour for each face (they repeat after twenty); needs `normalfan[plot]`."""
         from normalfan.plots import new_figure
 
         title = f"Slice of the normal fan: {counted(len(self.faces), 'face')}"
@@ -80,7 +74,6 @@ def fan_slice(
     Parameters
     ----------
     mdp : MDP
-        The problem.
     origin, along_x, along_y : array_like [H, S, A]
         The loss at (0, 0), and what x and y add to it.
     xs, ys : array_like [nx], [ny]
@@ -91,7 +84,6 @@ def fan_slice(
     Returns
     -------
     FanSlice
-        The labels and the faces.
 
     Raises
     ------

@@ -93,8 +93,7 @@ def read_only(array: AnyArray) -> AnyArray:
 def release_pages(array: npt.NDArray[Any]) -> None:
     """Give the memory pages under `array` back to the system if a file backs them; otherwise do nothing.
 
-    Pages of a mapped file stay in the process's memory after they were read, so a stream that is longer than
-    memory would fill it. Whoever reads them again finds them in the system's file cache or on disk.
+    Pages of a mapped file stay in memory after they were read: a stream longer than memory would fill it.
     """
     mapped = _mapped_file(array)
     if mapped is None or not hasattr(mmap, "MADV_DONTNEED") or not array.size:
@@ -109,10 +108,7 @@ def release_pages(array: npt.NDArray[Any]) -> None:
 
 
 def _mapped_file(array: npt.NDArray[Any]) -> mmap.mmap | None:
-    """The mapping that `array` is a view of, if releasing its pages loses nothing.
-
-    Copy-on-write mappings (mode "c") contain changes that are nowhere else: those are left alone.
-    """
+    """The mapping that `array` is a view of, unless it is copy-on-write: releasing those pages loses data."""
     owner: Any = array
     while owner is not None:
         if isinstance(owner, np.memmap) and owner.mode not in ("r", "r+"):

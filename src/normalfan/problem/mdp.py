@@ -49,11 +49,8 @@ class MDP:
     >>> import normalfan as nf
     >>> nf.MDP([[[0.9, 0.1], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]], initial=0, horizon=3)
     MDP(horizon=3, states=2, actions=2, Dense)
-    >>> corridor = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=3)      # integers: next states
-    >>> corridor.reachable                                            # by some policy, step by step
-    array([[ True, False],
-           [ True,  True],
-           [ True,  True]])
+    >>> nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2).reachable.tolist()      # integers: next states
+    [[True, False], [True, True]]
     """
 
     def __init__(

@@ -1,8 +1,6 @@
 """A problem as named arrays, the form in which it is stored in `.npz` files.
 
-    schema       the version of this form
-    horizon, initial
-    and one of
+    schema, horizon, initial, and one of
     dense        [K, S, A, S]
     nexts        [K, S, A]
     sparse       indptr [K, S·A + 1], indices and weights of all kernels one after the other

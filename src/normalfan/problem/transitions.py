@@ -1,21 +1,11 @@
 """Transitions: two adjoint linear maps, in three representations.
 
-Everything above this module sees the dynamics through
-
     expect : v   ↦  E[v(s') | s, a]                 backward, [S] → [S, A]
     push   : q_h ↦  Σ_{s,a} q_h(s,a) P_h(· | s,a)   forward,  [S, A] → [S]
 
-which are adjoint, ⟨q, expect v⟩ = ⟨push q, v⟩. Since probabilities are non-negative the same two
-maps answer questions of support: a sum of non-negative terms is positive exactly when one of them is.
-Dense, sparse and deterministic kernels differ in these maps and nowhere else. What is not linear
-(least probable paths, compiled kernels, exact rationals) reads the common `csr` form.
-
-    >>> walk = Deterministic(np.array([[[0, 1], [1, 1]]]))      # one kernel, two states, two actions
-    >>> walk.expect(0, np.array([5.0, 7.0]))
-    array([[5., 7.],
-           [7., 7.]])
-    >>> walk.push(0, np.array([[0.25, 0.75], [0.0, 0.0]]))
-    array([0.25, 0.75])
+They are adjoint, ⟨q, expect v⟩ = ⟨push q, v⟩, and answer questions of support too: a sum of non-negative
+terms is positive exactly when one of them is. Dense, sparse and deterministic kernels differ in these maps
+and nowhere else. What is not linear (compiled kernels, exact rationals) reads the common `csr` form.
 """
 
 from __future__ import annotations
@@ -45,52 +35,15 @@ class Transitions(Protocol):
     n_actions: int
 
     def expect(self, step: int, values: FloatArray) -> FloatArray:
-        """Expect values one step later: E[values(s') | s, a].
-
-        Parameters
-        ----------
-        step : int
-            The step h.
-        values : ndarray [S] or [S, n]
-            A number, or n of them, for each next state.
-
-        Returns
-        -------
-        ndarray [S, A] or [S, A, n]
-            Their means.
-        """
+        """The means E[values(s') | s, a] of values [S] or [S, n], as [S, A] or [S, A, n]."""
         ...
 
     def push(self, step: int, mass: FloatArray) -> FloatArray:
-        """Move mass one step on: Σ_{s,a} mass(s,a) P_h(· | s,a).
-
-        Parameters
-        ----------
-        step : int
-            The step h.
-        mass : ndarray [S, A]
-            What is on each state and action.
-
-        Returns
-        -------
-        ndarray [S]
-            What arrives in each next state.
-        """
+        """Where mass [S, A] goes: Σ_{s,a} mass(s,a) P_h(· | s,a), [S]."""
         ...
 
     def csr(self, step: int) -> Any:
-        """Give the kernel as a sparse matrix.
-
-        Parameters
-        ----------
-        step : int
-            The step h.
-
-        Returns
-        -------
-        scipy.sparse.csr_array [S·A, S]
-            Sorted, without explicit zeros.
-        """
+        """The kernel as a `csr_array` [S·A, S], sorted, without explicit zeros."""
         ...
 
 
