@@ -22,8 +22,8 @@ from normalfan.problem.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
-    check_distributions,
     check_shape,
+    read_distributions,
     read_numbers,
     read_only,
 )
@@ -64,7 +64,7 @@ def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:
     """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and a minimising action [H, S].
 
-    Where the mask keeps no action W is 0 and the action is -1: a canonical mask never leads there.
+    Where the mask keeps no action W is 0 and the action is -1: the mask of a `Face` never leads there.
     """
     values = np.zeros((mdp.horizon + 1, mdp.n_states))
     actions = np.full((mdp.horizon, mdp.n_states), -1, dtype=np.int64)
@@ -118,8 +118,7 @@ def as_policy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     check_shape(
         "policy", numbers.shape, mdp.shape, "give a distribution over actions for every step and state"
     )
-    check_distributions("policy", numbers)
-    return np.asarray(numbers, dtype=np.float64)
+    return read_distributions("policy", numbers)
 
 
 def as_deterministic_policy(mdp: MDP, actions: IntArray) -> FloatArray:

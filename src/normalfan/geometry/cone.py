@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import optimal_backup
-from normalfan.geometry.face import Face, canonical
+from normalfan.geometry.face import Face
 from normalfan.geometry.reach import (
     attained_reach,
     backward_pair,
@@ -161,19 +161,23 @@ def cone_margin(
     """
     backup = optimal_backup(mdp, as_loss(mdp, loss))
     tied = backup.tied(mdp, ties)
-    face = Face(mdp, canonical(mdp, tied))
+    face = Face(mdp, tied)
     departures = np.where(face.reached[:, :, None] & ~tied, backup.advantages, np.inf)
     gaps = departures.min(axis=2)
     ceiling = reach_ceiling(face)
     counted = np.isfinite(gaps) & (ceiling >= _read_floor(floor))
     if not counted.any():
         return ConeMargin(np.inf, "floored" if floor else "exact", float(gaps.min()), None)
+    # Below this some probability of reaching a state may have underflowed: then only 0 is sure.
+    sure_above = np.finfo(np.float64).tiny * max(1.0, float(gaps[counted].max()))
     if face.is_vertex or is_unbranched(face):
         (value, at), proven = _least(gaps, ceiling, counted), True
     else:
         value, at, proven = _bounded(face, gaps, counted, floor)
-        if not (proven or floor) and face.n_policies <= enumerate_up_to:
+        if not (proven or floor) and value >= sure_above and face.n_policies <= enumerate_up_to:
             (value, at), proven = _least(gaps, listed_reach(face, enumerate_up_to), counted), True
+    if value < sure_above:
+        value, proven = 0.0, False
     kind: MarginKind = "floored" if floor else "exact" if proven else "lower bound"
     return ConeMargin(value, kind, float(gaps.min()), (*at, int(departures[at].argmin())))
 

@@ -49,7 +49,8 @@ class Face:
     ----------
     mdp : MDP
     mask : ndarray of bool [H, S, A]
-        The actions that the face's policies may take, in the states where they can be; none elsewhere.
+        The actions that the face's policies may take, in the states where they can be. A mask that keeps
+        more is reduced to these; one that leaves a policy without an action is refused.
 
     Examples
     --------
@@ -60,7 +61,10 @@ class Face:
     """
 
     mdp: MDP
-    mask: BoolArray  # [H, S, A]
+    mask: BoolArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mask", canonical(self.mdp, self.mask))
 
     @property
     def reached(self) -> BoolArray:
@@ -149,19 +153,33 @@ class Face:
                 f"the face has up to {Decimal(self.n_policies):.3g} vertices, but vertices() lists at most "
                 f"{limit}: pass a larger limit, or use minimise and diameter, which list none."
             )
-        return self._vertices_from(0, self.mdp.initial, np.full(self.reached.shape, -1))
+        return self._vertices()
 
-    def _vertices_from(self, h: int, arriving: FloatArray, actions: IntArray) -> Iterator[FloatArray]:
-        if h == self.mdp.horizon:
-            yield occupancy(self.mdp, as_deterministic_policy(self.mdp, actions))
-            return
-        states = np.flatnonzero(arriving > 0)
+    def _vertices(self) -> Iterator[FloatArray]:
+        """All ways to choose, step by step: a stack instead of recursion, which long horizons exhaust."""
+        actions = np.full(self.reached.shape, -1)
+        open_steps = [self._choices(0, self.mdp.initial > 0)]
+        while open_steps:
+            h = len(open_steps) - 1
+            chosen = next(open_steps[h], None)
+            actions[h] = -1
+            if chosen is None:
+                open_steps.pop()
+                continue
+            states, choice = chosen
+            actions[h, states] = choice
+            if h + 1 == self.mdp.horizon:
+                yield occupancy(self.mdp, as_deterministic_policy(self.mdp, actions))
+            else:
+                mass = np.zeros(self.mask.shape[1:])
+                mass[states, choice] = 1.0
+                open_steps.append(self._choices(h + 1, self.mdp.transitions.push(h, mass) > 0))
+
+    def _choices(self, h: int, reached: BoolArray) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
+        """The ways to take one kept action in each of the reached states."""
+        states = np.flatnonzero(reached)
         for choice in product(*(np.flatnonzero(self.mask[h, s]) for s in states)):
-            extended = actions.copy()
-            extended[h, states] = choice
-            mass = np.zeros(self.mask.shape[1:])
-            mass[states, choice] = 1.0
-            yield from self._vertices_from(h + 1, self.mdp.transitions.push(h, mass), extended)
+            yield states, choice
 
     def plot(self) -> Any:
         """Draw how many actions are kept at each step and state, of the first 60; needs `normalfan[plot]`."""
@@ -216,7 +234,7 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
          mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
     """
     tied = optimal_backup(mdp, as_loss(mdp, loss)).tied(mdp, ties)
-    return Face(mdp, canonical(mdp, tied))
+    return Face(mdp, tied)
 
 
 def whole_polytope(mdp: MDP) -> Face:
@@ -236,7 +254,7 @@ def whole_polytope(mdp: MDP) -> Face:
     >>> nf.whole_polytope(nf.MDP([[0, 0, 0]], initial=0, horizon=2)).dimension
     4
     """
-    return Face(mdp, canonical(mdp, np.ones(mdp.shape, dtype=bool)))
+    return Face(mdp, np.ones(mdp.shape, dtype=bool))
 
 
 def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:
@@ -245,6 +263,12 @@ def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:
     reached = mdp.initial > 0
     for h in range(mdp.horizon):
         kept[h] = mask[h] & reached[:, None]
+        stuck = reached & ~kept[h].any(axis=1)
+        if stuck.any():
+            raise InputError(
+                f"mask[{h}, {int(stuck.argmax())}] keeps no action, but a policy of the face can be there: "
+                f"keep at least one."
+            )
         reached = mdp.transitions.push(h, kept[h].astype(float)) > 0
     return read_only(kept)
 
