@@ -101,8 +101,8 @@ class Certificate:
     ) -> bool:
         """Say whether this certificate is about the crossing from `previous` to `loss` in `mdp`.
 
-        `check_certificate` says that the proof is right, this that it is about *your* inputs, read by your own
-        `max_denominator`: with one of its choice the certificate's maker could pass off 0.49 as 0.
+        `check_certificate` says that the proof is right, this that it is about *your* inputs, read by your
+        own `max_denominator`: by another the maker could pass off 0.49 as 0.
         """
         from normalfan.exact.certify import read_exactly
 

@@ -27,6 +27,7 @@ from normalfan.problem.arrays import (
     release_pages,
 )
 from normalfan.problem.mdp import MDP
+from normalfan.problem.transitions import check_sparse
 
 Shape: TypeAlias = tuple[int, int, int]
 
@@ -161,12 +162,17 @@ class IterableLosses(LossStream):
         sizes = dict(zip("HSA", shape, strict=True))
         arriving = iter(self.source)
         first, kept = 0, list[FloatArray]()
-        while fresh := list(islice(arriving, rounds)):
-            for t, loss in enumerate(fresh, start=first):
-                name = f"losses of round {t}"
-                kept.append(_expand(name, read_numbers(name, loss), self.axes, sizes))
+        while True:
+            overlap = len(kept)
+            for loss in islice(arriving, rounds):
+                name = f"losses of round {first + len(kept) - overlap}"
+                # A copy: the source may fill the same buffer again for the next round.
+                numbers = np.array(read_numbers(name, loss), dtype=np.float64)
+                kept.append(_expand(name, numbers, self.axes, sizes))
+            if len(kept) == overlap:
+                return
             yield np.stack(kept)
-            first, kept = first + len(fresh), kept[-1:]
+            first, kept = first + len(kept) - overlap, kept[-1:]
 
 
 class FactoredLosses(LossStream):
@@ -368,6 +374,7 @@ def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:
     from scipy import sparse
 
     if sparse.issparse(features):
+        check_sparse("features", features)
         matrix = sparse.csr_array(features, dtype=np.float64)
     else:
         numbers = read_numbers("features", features)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
-from normalfan.problem.transitions import Dense, Deterministic
+from normalfan.problem.transitions import Dense, Deterministic, check_compressed
 
 SCHEMA = 1
 
@@ -58,8 +58,14 @@ def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
     else:
         transitions = _sparse_kernels(arrays)
     stationary = len(transitions) == 1
+    told_by_transitions = 1 < len(transitions) == horizon
     names = {kind: tuple(map(str, arrays[name])) for kind, name in _LABELS.items() if name in arrays}
-    return MDP(transitions[0] if stationary else transitions, initial, horizon, labels=Labels(**names))
+    return MDP(
+        transitions[0] if stationary else transitions,
+        initial,
+        None if told_by_transitions else horizon,
+        labels=Labels(**names),
+    )
 
 
 def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
@@ -73,9 +79,10 @@ def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
             )
     kernels, start = [], 0
     shape = (arrays["indptr"].shape[1] - 1, len(arrays["initial"]))
-    for indptr in arrays["indptr"]:
+    for k, indptr in enumerate(arrays["indptr"]):
         stop = start + int(indptr[-1])
         data, indices = arrays["weights"][start:stop], arrays["indices"][start:stop]
+        check_compressed(f"transitions[{k}]", indptr, indices, len(data), shape)
         kernels.append(sparse.csr_array((data, indices, indptr), shape=shape))
         start = stop
     return kernels
