@@ -197,7 +197,10 @@ def test_a_stored_problem_with_indices_outside_is_refused(entry: int) -> None:
     stored = mdp_to_arrays(nf.MDP(sparse.csr_array([[1.0, 0], [0, 1], [0, 1], [1, 0]]), 0, 3))
     stored["indices"] = np.array([0, entry, 1, 0])
     check_refusal(lambda: mdp_from_arrays(stored), f"indices[1] is {entry}")
+    stored["indices"] = np.array([0, 1.5, 1, 0])
+    check_refusal(lambda: mdp_from_arrays(stored), "indices of dtype float64")
     stored["indptr"] = np.array([[0, 1, 2, 3, -4]])
+    stored["indices"] = np.zeros(4, dtype=int)
     check_refusal(lambda: mdp_from_arrays(stored), "indptr[4] is -4")
 
 

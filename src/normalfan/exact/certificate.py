@@ -43,22 +43,6 @@ Advantages: TypeAlias = list[list[list[Fraction]]]  # [H][S][A]
 class Certificate:
     """An exact price and its proof; `certify` makes it and `check_certificate` verifies it.
 
-    Attributes
-    ----------
-    problem : ExactProblem
-        The dynamics, the start and the two losses, in rationals.
-    input_hash : str
-        The SHA-256 of the problem, in hexadecimal.
-    previous_values, values : tuple [H][S] of Fraction
-        The optimal values of the previous and of the new loss.
-    mask : tuple [H][S][A] of bool
-        The optimal face of the previous loss.
-    crossing_values : tuple [H][S] of Fraction or None
-        W, what keeping to that face costs from each state on; None where it never goes.
-    policy : tuple [H][S] of int or None
-        The cheapest kept actions; None as above.
-    price : Fraction
-
     Examples
     --------
     >>> import normalfan as nf
@@ -67,14 +51,14 @@ class Certificate:
     True
     """
 
-    problem: ExactProblem
-    input_hash: str
-    previous_values: Values
-    values: Values
-    mask: tuple[tuple[tuple[bool, ...], ...], ...]
-    crossing_values: tuple[tuple[Fraction | None, ...], ...]
-    policy: tuple[tuple[int | None, ...], ...]
-    price: Fraction
+    problem: ExactProblem  # the dynamics, the start and the two losses
+    input_hash: str  # the SHA-256 of the problem, in hexadecimal
+    previous_values: Values  # the optimal values of the previous loss
+    values: Values  # and of the new one
+    mask: tuple[tuple[tuple[bool, ...], ...], ...]  # [H][S][A]: the optimal face of the previous loss
+    crossing_values: tuple[tuple[Fraction | None, ...], ...]  # [H][S]: W; None where the face never goes
+    policy: tuple[tuple[int | None, ...], ...]  # [H][S]: the cheapest kept actions; None likewise
+    price: Fraction  # what keeping to the face costs
 
     def __repr__(self) -> str:
         return f"Certificate(price≈{self._decimal_price:.12g}, input_hash={self.input_hash!r})"

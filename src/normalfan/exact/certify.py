@@ -67,10 +67,8 @@ def certify(
     Fraction(1, 5)
     """
     problem = read_exactly(mdp, previous_loss, loss, max_denominator=max_denominator)
-    rows = [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
-    anything = [[range(problem.n_actions)] * problem.n_states] * problem.horizon
-    previous = _backup(rows, problem.previous_loss, anything)
-    new = _backup(rows, problem.loss, anything)
+    rows = _integer_rows(problem)
+    previous, new = _backup(rows, problem.previous_loss), _backup(rows, problem.loss)
     kept = _old_face(problem, previous.optimal)
     keeping = _backup(rows, problem.loss, kept)
     crossing = tuple(
@@ -98,10 +96,7 @@ def certify(
 def exact_advantages(mdp: MDP, loss: Any) -> FloatArray:
     """[H, S, A]: Q − V in rational numbers, each rounded once, so that 0 is said of exact zeros only."""
     problem = read_exactly(mdp, loss, loss)
-    rows = [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
-    anything = [[range(problem.n_actions)] * problem.n_states] * problem.horizon
-    values = _backup(rows, problem.loss, anything).values
-    exact = advantages_of(problem, problem.loss, values)
+    exact = advantages_of(problem, problem.loss, _backup(_integer_rows(problem), problem.loss).values)
     least = np.finfo(np.float64).smallest_subnormal
     return np.array([[[max(float(d), least) if d else 0.0 for d in s] for s in h] for h in exact])
 
@@ -187,8 +182,8 @@ class _Backup:
     optimal: tuple[tuple[tuple[int, ...], ...], ...]  # [H][S] the minimising actions, in order
 
 
-def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices) -> _Backup:
-    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the actions a that `choices` allows.
+def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices | None = None) -> _Backup:
+    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the actions a that `choices` allows, or all.
 
     In units of 1/D, D their common denominator, the values of a layer are integers, and the candidates of the
     layer before have *short* denominators: that makes them cheap to add and compare.
@@ -199,15 +194,18 @@ def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices) 
         kernel = rows[h % len(rows)]
         least, best = [], []
         for s, losses in enumerate(loss[h]):
-            candidates = {
-                a: losses[a] * unit + _mean(kernel[s * len(losses) + a], in_units) for a in choices[h][s]
-            }
+            allowed = range(len(losses)) if choices is None else choices[h][s]
+            candidates = {a: losses[a] * unit + _mean(kernel[s * len(losses) + a], in_units) for a in allowed}
             least.append(min(candidates.values(), default=Fraction(0)))
             best.append(tuple(a for a, value in candidates.items() if value == least[-1]))
         in_units, unit = _refine(least, unit)
         values.append(tuple(Fraction(number, unit) for number in in_units))
         optimal.append(tuple(best))
     return _Backup(tuple(reversed(values)), tuple(reversed(optimal)))
+
+
+def _integer_rows(problem: ExactProblem) -> list[list[IntegerRow]]:
+    return [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
 
 
 def _integer_row(row: Row) -> IntegerRow:

@@ -50,17 +50,6 @@ MarginKind: TypeAlias = Literal["exact", "lower bound", "floored"]
 class ConeMargin:
     """The least that a vertex outside the optimal face loses, or what is known of it; see `cone_margin`.
 
-    Attributes
-    ----------
-    value : float
-        The margin Δ; ∞ if no vertex is outside (or, of a floored margin, only in rare states).
-    kind : {"exact", "lower bound", "floored"}
-        What `value` is.
-    advantage_gap : float
-        The smallest advantage that is not a tie, over the states of the face.
-    where : tuple of int (h, s, a), or None
-        The departure from the face that attains `value`; None if there is none.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -68,10 +57,10 @@ class ConeMargin:
     ConeMargin(value=inf, kind='exact', advantage_gap=inf, where=None)
     """
 
-    value: float
-    kind: MarginKind
-    advantage_gap: float
-    where: tuple[int, int, int] | None
+    value: float  # Δ; ∞ if no vertex is outside the face (or, floored, only in rare states)
+    kind: MarginKind  # what `value` is
+    advantage_gap: float  # the smallest advantage that is not a tie, over the states of the face
+    where: tuple[int, int, int] | None  # the (h, s, a) that leaves the face at this cost, if any does
 
     def _repr_html_(self) -> str:
         where = "nowhere" if self.where is None else ", ".join(map(str, self.where))
@@ -83,15 +72,6 @@ class ConeMargin:
 class Detection:
     """Whether a model's error is too small to matter; see `detect`.
 
-    Attributes
-    ----------
-    error : float
-        ε, the error of the model as `value_error` measures it.
-    margin : ConeMargin
-        The margin Δ of the loss.
-    resolved : bool
-        Whether 2ε < Δ.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -100,9 +80,9 @@ class Detection:
     (0.25, 1.0, True)
     """
 
-    error: float
-    margin: ConeMargin
-    resolved: bool
+    error: float  # ε, as `value_error` measures it
+    margin: ConeMargin  # Δ
+    resolved: bool  # whether 2ε < Δ
 
     @property
     def guaranteed(self) -> bool:

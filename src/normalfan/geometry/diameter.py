@@ -32,13 +32,6 @@ TARGETS_AT_ONCE = 256
 class Diameter:
     """The largest distance between two points of a face, or a bound on it; see `diameter`.
 
-    Attributes
-    ----------
-    value : float
-        The distance.
-    kind : {"exact", "upper bound"}
-        What `value` is.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -46,8 +39,8 @@ class Diameter:
     Diameter(value=6.0, kind='exact')
     """
 
-    value: float
-    kind: Literal["exact", "upper bound"]
+    value: float  # the distance
+    kind: Literal["exact", "upper bound"]  # what `value` is
 
 
 def diameter(face: Face, norm: Norm = "l1", *, enumerate_up_to: int = 256) -> Diameter:

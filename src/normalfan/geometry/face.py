@@ -30,7 +30,15 @@ from normalfan.geometry.bellman import (
     restricted_backup,
 )
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_shape, read_numbers, read_only
+from normalfan.problem.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_shape,
+    first_index,
+    read_numbers,
+    read_only,
+)
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 from normalfan.text import html_table
@@ -45,13 +53,6 @@ class Face:
 
     Get one from `optimal_face` or `whole_polytope`. Faces are compared by content and can be dictionary keys.
 
-    Attributes
-    ----------
-    mdp : MDP
-    mask : ndarray of bool [H, S, A]
-        The actions that the face's policies may take, in the states where they can be. A mask that keeps
-        more is reduced to these; one that leaves a policy without an action is refused.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -60,11 +61,19 @@ class Face:
     True
     """
 
-    mdp: MDP
-    mask: BoolArray
+    mdp: MDP  # the problem
+    mask: BoolArray  # [H, S, A]: what the face's policies may do where they can be; any more is dropped
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mask", canonical(self.mdp, self.mask))
+        check_shape("mask", np.shape(self.mask), self.mdp.shape, "keep or drop every (h, s, a)")
+        kept, reached = _follow(self.mdp, self.mask)
+        stuck = reached & ~kept.any(axis=2)
+        if stuck.any():
+            raise InputError(
+                f"mask{list(first_index(stuck))} keeps no action, but a policy of the face can be there: "
+                f"keep at least one."
+            )
+        object.__setattr__(self, "mask", kept)
 
     @property
     def reached(self) -> BoolArray:
@@ -175,7 +184,7 @@ class Face:
                 mass[states, choice] = 1.0
                 open_steps.append(self._choices(h + 1, self.mdp.transitions.push(h, mass) > 0))
 
-    def _choices(self, h: int, reached: BoolArray) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
+    def _choices(self, h: int, reached: BoolArray) -> Iterator[tuple[IntArray, tuple[np.int64, ...]]]:
         """The ways to take one kept action in each of the reached states."""
         states = np.flatnonzero(reached)
         for choice in product(*(np.flatnonzero(self.mask[h, s]) for s in states)):
@@ -259,18 +268,18 @@ def whole_polytope(mdp: MDP) -> Face:
 
 def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:
     """The mask restricted to states that are reached from the start through the mask itself."""
-    kept = np.zeros(mdp.shape, dtype=bool)
-    reached = mdp.initial > 0
+    return _follow(mdp, mask)[0]
+
+
+def _follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
+    """What a mask keeps where it leads, [H, S, A], and where it leads, [H, S]."""
+    kept, reached = np.zeros(mdp.shape, dtype=bool), np.zeros(mdp.shape[:2], dtype=bool)
+    arriving = mdp.initial
     for h in range(mdp.horizon):
-        kept[h] = mask[h] & reached[:, None]
-        stuck = reached & ~kept[h].any(axis=1)
-        if stuck.any():
-            raise InputError(
-                f"mask[{h}, {int(stuck.argmax())}] keeps no action, but a policy of the face can be there: "
-                f"keep at least one."
-            )
-        reached = mdp.transitions.push(h, kept[h].astype(float)) > 0
-    return read_only(kept)
+        reached[h] = arriving > 0
+        kept[h] = mask[h] & reached[h, :, None]
+        arriving = mdp.transitions.push(h, kept[h].astype(float))
+    return read_only(kept), reached
 
 
 def _axis_label(noun: str, missing: int) -> str:

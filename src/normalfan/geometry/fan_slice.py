@@ -21,15 +21,6 @@ from normalfan.text import counted
 class FanSlice:
     """A plane through the space of losses, labelled by faces; `fan_slice` makes it.
 
-    Attributes
-    ----------
-    xs, ys : ndarray [nx], [ny]
-        The coordinates of the grid.
-    labels : ndarray of int [ny, nx]
-        The face that each grid point exposes, numbered in the order of appearance.
-    faces : tuple of Face
-        `faces[label]` belongs to `label`.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -39,10 +30,10 @@ class FanSlice:
     [1, 0, 0]
     """
 
-    xs: FloatArray  # [nx]
+    xs: FloatArray  # [nx], the coordinates of the grid
     ys: FloatArray  # [ny]
-    labels: IntArray  # [ny, nx]
-    faces: tuple[Face, ...]
+    labels: IntArray  # [ny, nx]: the face of each grid point, numbered in the order of appearance
+    faces: tuple[Face, ...]  # faces[label] belongs to label
 
     def __repr__(self) -> str:
         return f"FanSlice({counted(len(self.faces), 'face')} on a grid of {len(self.xs)} × {len(self.ys)})"

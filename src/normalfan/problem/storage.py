@@ -71,12 +71,6 @@ def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
 def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
     from scipy import sparse
 
-    for name in ("indptr", "indices"):
-        if arrays[name].dtype.kind not in "iu":
-            raise InputError(
-                f"{name} has dtype {arrays[name].dtype}, but sparse transitions count with whole numbers: "
-                f"write the file with save_mdp."
-            )
     kernels, start = [], 0
     shape = (arrays["indptr"].shape[1] - 1, len(arrays["initial"]))
     for k, indptr in enumerate(arrays["indptr"]):

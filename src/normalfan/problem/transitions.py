@@ -243,7 +243,12 @@ def check_compressed(
     name: str, indptr: npt.NDArray[Any], indices: npt.NDArray[Any], n_entries: int, sizes: tuple[int, int]
 ) -> None:
     """Refuse compressed rows whose pointers or indices lead outside; `sizes` are the numbers of both."""
-    starts = np.asarray(indptr, dtype=np.int64)
+    for array in (indptr, indices):
+        if array.dtype.kind not in "iu":
+            raise InputError(
+                f"{name} has indices of dtype {array.dtype}, but needs integers: build the matrix again."
+            )
+    starts = indptr.astype(np.int64)
     falls = np.diff(starts) < 0
     if starts.shape != (sizes[0] + 1,):
         fault = f"{name}.indptr has shape {list(starts.shape)}, but must be [{sizes[0] + 1}]"
