@@ -272,3 +272,24 @@ def test_how_margins_and_detections_are_shown():
     found = detect(mdp, loss, loss)
     assert "<td>0.5 (exact)</td><td>True</td><td>True</td>" in found._repr_html_()
     assert len(repr(found)) < 150
+
+
+def rare_state(horizon: int, gap: float = 5.0) -> tuple[MDP, np.ndarray]:
+    """At every step the game goes on with probability 1/100; the only choice is at its end."""
+    go_on = np.array([[[0.01, 0.99]] * 2, [[0.0, 1.0]] * 2])
+    loss = np.zeros((horizon, 2, 2))
+    loss[-1, 0, 1] = gap
+    return MDP(go_on, initial=0, horizon=horizon), loss
+
+
+@pytest.mark.parametrize(("horizon", "gap"), [(162, 5.0), (162, 1e20), (170, 5.0), (170, 1e300)])
+def test_a_margin_that_underflows_is_a_bound(horizon: int, gap: float) -> None:
+    found = cone_margin(*rare_state(horizon, gap))
+    assert (found.value, found.kind, found.advantage_gap) == (0.0, "lower bound", gap)
+    assert found.where == (horizon - 1, 0, 1)
+
+
+def test_a_margin_just_above_underflow_is_exact() -> None:
+    found = cone_margin(*rare_state(150))
+    assert found.kind == "exact"
+    assert found.value == pytest.approx(5e-298, rel=1e-9)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import deterministic_policies, exact_value
 from problems import Problem, random_problem
+from sentences import check_refusal
 
 import normalfan as nf
 
@@ -129,3 +130,26 @@ def test_a_picture_counts_kept_actions_where_the_face_is() -> None:
     (image,) = axes.get_images()
     np.testing.assert_array_equal(image.get_array().filled(0), [[2, 0], [0, 2]])
     assert [text.get_text() for text in axes.get_yticklabels()] == ["low", "high"]
+
+
+def test_long_horizons_exhaust_no_stack() -> None:
+    horizon = 1200
+    mdp = nf.MDP([[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.6, 0.4]]], initial=0, horizon=horizon)
+    loss = np.zeros(mdp.shape)
+    loss[:, :, 1] = 1.0
+    loss[-1, 0, 1] = 0.0  # a tie at the end
+    face = nf.optimal_face(mdp, loss)
+    first, second = face.vertices()
+    assert not np.array_equal(first, second)
+    assert nf.diameter(face).kind == "exact"
+    assert nf.diameter(face).value == np.abs(first - second).sum()
+    assert nf.detect(mdp, loss, loss).guaranteed
+
+
+def test_a_face_is_canonical_and_leaves_no_policy_without_an_action() -> None:
+    corridor = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2)
+    stay = np.zeros(corridor.shape, dtype=bool)
+    stay[:, :, 0] = True  # in state 1 too, which is never reached
+    assert nf.Face(corridor, stay).mask.tolist() == [[[True, False], [False, False]]] * 2
+    stay[1, 0] = False
+    check_refusal(lambda: nf.Face(corridor, stay), "mask[1, 0] keeps no action")

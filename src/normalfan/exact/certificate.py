@@ -4,25 +4,10 @@ The price of crossing from the face of the previous loss ℓ' to the loss ℓ is
 
     Γ = min J_ℓ(π) over the policies π optimal for ℓ'  −  min J_ℓ(π) over all policies.
 
-A `Certificate` states one such number as a rational, together with the problem it was computed from
-and everything needed to prove it. Minima are hard to trust and easy to check, because a function
-that satisfies a Bellman equation *is* the minimum. Write A = ℓ + P V − V for the advantages of a
-value function V, zero after the last step.
-
-1. If A ≥ 0 everywhere, no policy does better than V; if A = 0 for some action at every state, some
-   policy attains it. So V is the optimal value. This holds for either loss.
-2. The policies optimal for the previous loss are those that, wherever they go, take actions of zero
-   previous advantage. Following such actions from the start marks the states reached and the
-   actions kept: the old face, as a mask.
-3. If W ≤ A + P W for every kept action, with equality at the action of a policy inside the mask,
-   then W is the least sum of new advantages that a policy of the old face can collect, and
-   Γ = ρ·W₁.
-4. Following that policy forward from the start and adding up the advantages on its way must give Γ
-   again. This shares no recursion with 3.
-
-`check_certificate` verifies exactly these conditions. It knows nothing of how the numbers were found:
-this module imports the standard library, the record of the problem and its JSON notation, and can be
-read whole by whoever has to believe a price. Indices count from zero.
+A minimum is hard to trust and easy to check: a function that satisfies a Bellman equation *is* the minimum.
+docs/details/certificates.md lists and proves the four conditions that `check_certificate` verifies. It knows
+nothing of how the numbers were found: this module imports the standard library, the record of the problem
+and its JSON notation, and can be read whole by whoever has to believe a price. Indices count from zero.
 """
 
 from __future__ import annotations
@@ -58,42 +43,22 @@ Advantages: TypeAlias = list[list[list[Fraction]]]  # [H][S][A]
 class Certificate:
     """An exact price and its proof; `certify` makes it and `check_certificate` verifies it.
 
-    Attributes
-    ----------
-    problem : ExactProblem
-        The dynamics, the start and the two losses, in rationals.
-    input_hash : str
-        The SHA-256 of the problem, in hexadecimal.
-    previous_values, values : tuple [H][S] of Fraction
-        The optimal values of the previous and of the new loss.
-    mask : tuple [H][S][A] of bool
-        The optimal face of the previous loss.
-    crossing_values : tuple [H][S] of Fraction or None
-        W, what keeping to that face costs from each state on; None where it never goes.
-    policy : tuple [H][S] of int or None
-        The cheapest kept actions; None as above.
-    price : Fraction
-        The price of the crossing.
-
     Examples
     --------
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> certificate = nf.certify(arms, [[[0, 1]]], [[[3, 2]]])
-    >>> certificate.matches(arms, [[[0, 1]]], [[[3, 2]]])
-    True
-    >>> nf.Certificate.from_json(certificate.to_json()) == certificate
+    >>> nf.certify(arms, [[[0, 1]]], [[[3, 2]]]).matches(arms, [[[0, 1]]], [[[3, 2]]])
     True
     """
 
-    problem: ExactProblem
-    input_hash: str
-    previous_values: Values  # [H][S]
-    values: Values  # [H][S]
-    mask: tuple[tuple[tuple[bool, ...], ...], ...]  # [H][S][A]
-    crossing_values: tuple[tuple[Fraction | None, ...], ...]  # [H][S]
-    policy: tuple[tuple[int | None, ...], ...]  # [H][S]
-    price: Fraction
+    problem: ExactProblem  # the dynamics, the start and the two losses
+    input_hash: str  # the SHA-256 of the problem, in hexadecimal
+    previous_values: Values  # the optimal values of the previous loss
+    values: Values  # and of the new one
+    mask: tuple[tuple[tuple[bool, ...], ...], ...]  # [H][S][A]: the optimal face of the previous loss
+    crossing_values: tuple[tuple[Fraction | None, ...], ...]  # [H][S]: W; None where the face never goes
+    policy: tuple[tuple[int | None, ...], ...]  # [H][S]: the cheapest kept actions; None likewise
+    price: Fraction  # what keeping to the face costs
 
     def __repr__(self) -> str:
         return f"Certificate(price≈{self._decimal_price:.12g}, input_hash={self.input_hash!r})"
@@ -120,23 +85,8 @@ class Certificate:
     ) -> bool:
         """Say whether this certificate is about the crossing from `previous` to `loss` in `mdp`.
 
-        Together with `check_certificate` this makes a price from elsewhere trustworthy: one says that the
-        proof is right, the other that it proves something about *your* inputs.
-
-        Parameters
-        ----------
-        mdp : MDP
-            Your problem.
-        previous, loss : array_like [H, S, A]
-            Your two losses.
-        max_denominator : int, optional
-            How you read your numbers, as in `certify`. It is never taken from the certificate: its maker
-            could choose a coarse reading, in which 0.49 passes for 0.
-
-        Returns
-        -------
-        bool
-            Whether the certificate contains exactly these numbers.
+        `check_certificate` says that the proof is right, this that it is about *your* inputs, read by your
+        own `max_denominator`: by another the maker could pass off 0.49 as 0.
         """
         from normalfan.exact.certify import read_exactly
 
@@ -144,36 +94,17 @@ class Certificate:
 
     @staticmethod
     def from_json(text: str) -> Certificate:
-        """Read what `to_json` wrote; whether the numbers prove anything is left to `check_certificate`.
-
-        Parameters
-        ----------
-        text : str
-            The JSON text; malformed text raises an `InputError` that says where.
-
-        Returns
-        -------
-        Certificate
-            The certificate.
-        """
+        """Read what `to_json` wrote; whether the numbers prove anything is left to `check_certificate`."""
         certificate: Certificate = decode(Certificate, parse(text), "certificate")
         return certificate
 
 
 @dataclass(frozen=True)
 class CertificateCheck:
-    """The verdict on a certificate; true when it is valid.
+    """The verdict on a certificate; true when it is valid."""
 
-    Attributes
-    ----------
-    valid : bool
-        Whether every condition holds.
-    reason : str
-        The first violated condition and its place.
-    """
-
-    valid: bool
-    reason: str
+    valid: bool  # whether every condition holds
+    reason: str  # the first violated condition and its place
 
     def __bool__(self) -> bool:
         return self.valid
@@ -182,13 +113,11 @@ class CertificateCheck:
 def check_certificate(cert: Certificate) -> CertificateCheck:
     """Verify a certificate from its own contents, in exact arithmetic and without the code that made it.
 
-    The verdict says that the price is right *for the problem inside the certificate*. Whether this is also
-    your problem is decided by `Certificate.matches`.
+    The price is then right *for the problem inside it*; whether that is yours says `Certificate.matches`.
 
     Parameters
     ----------
     cert : Certificate
-        The certificate.
 
     Returns
     -------
@@ -198,8 +127,7 @@ def check_certificate(cert: Certificate) -> CertificateCheck:
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> nf.check_certificate(nf.certify(arms, [[[0, 1]]], [[[3, 2]]]))
+    >>> nf.check_certificate(nf.certify(nf.MDP([[0, 0]], 0, horizon=1), [[[0, 1]]], [[[3, 2]]]))
     CertificateCheck(valid=True, reason='every condition holds')
     """
     reason = next(_violations(cert), None)

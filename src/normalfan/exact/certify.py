@@ -1,28 +1,12 @@
 """The price as an exact rational, with no tolerance anywhere.
 
-The price jumps where the previous loss has a tie, so in floating point the answer depends on what
-counts as equal. For problems of up to some thousands of (h,s,a) the question can be avoided: read
-every number as a rational, and compare rationals.
+*Reading.* A float is a rational already; with `max_denominator=n` it is replaced by the nearest fraction
+with a denominator of at most n, so that 0.1 means 1/10. Each row of probabilities, and the start, is then
+divided by its exact sum. docs/details/certificates.md says what this does to a price.
 
-*Reading.* A float is a rational already, a whole number times a power of two, and by default it is
-taken at exactly that value. Then 0.1 + 0.2 is not 0.3, as in floating point. With
-`max_denominator=n` each probability and loss is first replaced by the nearest fraction with a
-denominator of at most n, so that 0.1 means 1/10 and 0.333… means 1/3: the ties that the author of
-the numbers had in mind. Integer losses are taken as they are, also beyond 2⁵³, where floats have
-gaps.
-
-*Normalising.* Binary probabilities rarely sum to exactly one: the sum of three floats 1/3 is short
-by 2⁻⁵⁴. Each row, and the start, is therefore **divided by its exact sum**. Equal probabilities
-stay equal (here they become 1/3 each), a row that sums to one is untouched, and a row that is off
-by δ has its entries moved by the relative amount δ: some 10⁻¹⁶ where floats were rounded, more
-where `max_denominator` is coarse. The certified price is that of the problem so read. Divided rows
-also make for long fractions, whose digits grow with H·S.
-
-*Solving.* One backward recursion, three times. For the previous loss it gives the optimal actions;
-following them from the start gives the old face. For the new loss it gives the optimal value V. For
-the new loss restricted to the old face it gives the value U of the best old-optimal policy. Then
-W = U − V, free of rounding, and the price is ρ·W₁. (`normalfan.exact.certificate` proves the same W
-through advantages instead.)
+*Solving.* One backward recursion, three times. For the previous loss it gives the optimal actions, and so the
+old face; for the new loss the optimal value V; for the new loss on the old face the value U of the best
+old-optimal policy. Then W = U − V, free of rounding, and the price is ρ·W₁.
 """
 
 from __future__ import annotations
@@ -57,7 +41,7 @@ def certify(
     Parameters
     ----------
     mdp : MDP
-        The problem; up to some thousands of (h, s, a). Its probabilities are divided by their exact sums.
+        Up to some thousands of (h, s, a). Its probabilities are divided by their exact sums.
     previous_loss, loss : array_like [H, S, A]
         The loss that the kept plan was made for, and the one that it is judged by.
     max_denominator : int, optional
@@ -79,16 +63,12 @@ def certify(
     --------
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> nf.certify(arms, [[[0.5, 0.5]]], [[[0.1, 0.3]]]).price      # both actions were optimal: no cost
-    Fraction(0, 1)
     >>> nf.certify(arms, [[[0.3, 0.1]]], [[[0.1, 0.3]]], max_denominator=10).price
     Fraction(1, 5)
     """
     problem = read_exactly(mdp, previous_loss, loss, max_denominator=max_denominator)
-    rows = [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
-    anything = [[range(problem.n_actions)] * problem.n_states] * problem.horizon
-    previous = _backup(rows, problem.previous_loss, anything)
-    new = _backup(rows, problem.loss, anything)
+    rows = _integer_rows(problem)
+    previous, new = _backup(rows, problem.previous_loss), _backup(rows, problem.loss)
     kept = _old_face(problem, previous.optimal)
     keeping = _backup(rows, problem.loss, kept)
     crossing = tuple(
@@ -116,10 +96,7 @@ def certify(
 def exact_advantages(mdp: MDP, loss: Any) -> FloatArray:
     """[H, S, A]: Q − V in rational numbers, each rounded once, so that 0 is said of exact zeros only."""
     problem = read_exactly(mdp, loss, loss)
-    rows = [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
-    anything = [[range(problem.n_actions)] * problem.n_states] * problem.horizon
-    values = _backup(rows, problem.loss, anything).values
-    exact = advantages_of(problem, problem.loss, values)
+    exact = advantages_of(problem, problem.loss, _backup(_integer_rows(problem), problem.loss).values)
     least = np.finfo(np.float64).smallest_subnormal
     return np.array([[[max(float(d), least) if d else 0.0 for d in s] for s in h] for h in exact])
 
@@ -205,12 +182,11 @@ class _Backup:
     optimal: tuple[tuple[tuple[int, ...], ...], ...]  # [H][S] the minimising actions, in order
 
 
-def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices) -> _Backup:
-    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the actions a that `choices` allows.
+def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices | None = None) -> _Backup:
+    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the actions a that `choices` allows, or all.
 
-    The values of one layer share a long denominator D. Measured in units of 1/D they are integers,
-    and the candidates of the layer before are fractions with *short* denominators, which is what
-    makes adding and comparing them cheap.
+    In units of 1/D, D their common denominator, the values of a layer are integers, and the candidates of the
+    layer before have *short* denominators: that makes them cheap to add and compare.
     """
     in_units, unit = [0] * len(loss[0]), 1
     values, optimal = [], []
@@ -218,15 +194,18 @@ def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices) 
         kernel = rows[h % len(rows)]
         least, best = [], []
         for s, losses in enumerate(loss[h]):
-            candidates = {
-                a: losses[a] * unit + _mean(kernel[s * len(losses) + a], in_units) for a in choices[h][s]
-            }
+            allowed = range(len(losses)) if choices is None else choices[h][s]
+            candidates = {a: losses[a] * unit + _mean(kernel[s * len(losses) + a], in_units) for a in allowed}
             least.append(min(candidates.values(), default=Fraction(0)))
             best.append(tuple(a for a, value in candidates.items() if value == least[-1]))
         in_units, unit = _refine(least, unit)
         values.append(tuple(Fraction(number, unit) for number in in_units))
         optimal.append(tuple(best))
     return _Backup(tuple(reversed(values)), tuple(reversed(optimal)))
+
+
+def _integer_rows(problem: ExactProblem) -> list[list[IntegerRow]]:
+    return [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
 
 
 def _integer_row(row: Row) -> IntegerRow:

@@ -1,8 +1,7 @@
 """A decision problem and two losses as rationals, in nothing but standard-library types.
 
-This is what a certificate is about. It holds the data themselves, so that a proof can be checked
-years later without the arrays it came from, and a digest of one canonical text, so that two parties
-can tell in one line whether they mean the same problem.
+It holds the data themselves, so that a proof can be checked years later without the arrays it came from, and
+a digest of one canonical text: two parties can tell in one line whether they mean the same problem.
 """
 
 from __future__ import annotations
@@ -15,35 +14,21 @@ from typing import TypeAlias
 
 from normalfan.exact.rational_json import canonical_text
 
-Row: TypeAlias = tuple[tuple[int, Fraction], ...]
-Kernel: TypeAlias = tuple[Row, ...]  # [S·A]
+Row: TypeAlias = tuple[tuple[int, Fraction], ...]  # (next state, probability > 0), by state
+Kernel: TypeAlias = tuple[Row, ...]  # [S·A], row s·A + a
 Loss: TypeAlias = tuple[tuple[tuple[Fraction, ...], ...], ...]  # [H][S][A]
 
 
 @dataclass(frozen=True)
 class ExactProblem:
-    """The dynamics, the start and the two losses of a crossing, in rationals.
+    """The dynamics, the start and the two losses of a crossing, in rationals."""
 
-    Attributes
-    ----------
-    horizon, n_states, n_actions : int
-        H, S and A.
-    max_denominator : int or None
-        How floats were read; None: at their exact binary value.
-    initial : tuple [S] of Fraction
-        The distribution of the first state.
-    kernels : tuple [H] of tuple [S·A], or tuple [1] if every step has the same
-        Row s·A + a lists (next state, probability > 0), by state.
-    previous_loss, loss : tuple [H][S][A] of Fraction
-        The two losses.
-    """
-
-    horizon: int
-    n_states: int
-    n_actions: int
-    max_denominator: int | None
+    horizon: int  # H
+    n_states: int  # S
+    n_actions: int  # A
+    max_denominator: int | None  # how floats were read; None: at their exact binary value
     initial: tuple[Fraction, ...] = field(repr=False)  # [S]
-    kernels: tuple[Kernel, ...] = field(repr=False)  # [H] or [1]
+    kernels: tuple[Kernel, ...] = field(repr=False)  # [H], or [1] if every step has the same
     previous_loss: Loss = field(repr=False)  # [H][S][A]
     loss: Loss = field(repr=False)  # [H][S][A]
 

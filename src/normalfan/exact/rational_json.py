@@ -1,15 +1,10 @@
 """Exact numbers in JSON, and the strict reading of them back.
 
-JSON has no rationals, so a fraction travels as the string "p/q" in lowest terms, "-3/8" or "2/1".
-Long integers are written in hexadecimal, "0x1f…/0x3…": Python refuses to print or parse decimals
-beyond 4,300 digits (the conversion takes quadratic time), and the exact values of a long horizon
-have more. Tuples become arrays, frozen dataclasses become objects.
+A fraction travels as the string "p/q" in lowest terms. Long integers are hexadecimal, "0x1f…/0x3…": Python
+refuses decimals beyond 4,300 digits, and the exact values of a long horizon have more. Tuples become arrays,
+frozen dataclasses objects. Reading assumes nothing: the annotations of a dataclass are the grammar, and what
+is not exactly of the annotated type is refused by an `InputError` that names the place.
 
-Reading is the reverse, with nothing assumed. The annotations of a dataclass are the grammar: what is not
-exactly of the annotated type is refused by an `InputError` that names the place.
-
-    >>> encode((Fraction(1, 3), None, 2))
-    ['1/3', None, 2]
     >>> decode(tuple[Fraction, ...], ["1/3", "-0x2/0x5"], "row")
     (Fraction(1, 3), Fraction(-2, 5))
 """

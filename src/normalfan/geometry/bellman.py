@@ -7,13 +7,7 @@ For a loss ℓ[h,s,a], backward from V_{H+1} = 0,
 and for a policy π, forward from the start, q_h(s,a) = d_h(s) π_h(a|s), d_{h+1} = push q_h. The two
 directions meet in the performance-difference identity J(π) − J* = ⟨q^π, A⟩, on which prices rest.
 
-This module is the readable form of the arithmetic, one problem at a time; streams of rounds go through
-compiled kernels that are tested against it.
-
-    >>> mdp = MDP(np.array([[0, 1], [1, 1]]), initial=0, horizon=2)
-    >>> loss = np.array([[[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [3.0, 4.0]]])
-    >>> optimal_backup(mdp, loss).values[0]
-    array([2., 3.])
+This is the readable form of the arithmetic; streams go through compiled kernels that are tested against it.
 """
 
 from __future__ import annotations
@@ -28,8 +22,8 @@ from normalfan.problem.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
-    check_distributions,
     check_shape,
+    read_distributions,
     read_numbers,
     read_only,
 )
@@ -70,7 +64,7 @@ def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:
     """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and a minimising action [H, S].
 
-    Where the mask keeps no action W is 0 and the action is -1: a canonical mask never leads there.
+    Where the mask keeps no action W is 0 and the action is -1: the mask of a `Face` never leads there.
     """
     values = np.zeros((mdp.horizon + 1, mdp.n_states))
     actions = np.full((mdp.horizon, mdp.n_states), -1, dtype=np.int64)
@@ -89,7 +83,6 @@ def occupancy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     Parameters
     ----------
     mdp : MDP
-        The problem.
     policy : array_like [H, S, A]
         A distribution over actions for every step and state.
 
@@ -107,11 +100,8 @@ def occupancy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     --------
     >>> import normalfan as nf
     >>> corridor = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2)         # stay, or move on for good
-    >>> nf.occupancy(corridor, [[[0.5, 0.5], [1, 0]], [[1, 0], [1, 0]]])
-    array([[[0.5, 0.5],
-            [0. , 0. ]],
-           [[0.5, 0. ],
-            [0.5, 0. ]]])
+    >>> nf.occupancy(corridor, [[[0.5, 0.5], [1, 0]], [[1, 0], [1, 0]]]).tolist()
+    [[[0.5, 0.5], [0.0, 0.0]], [[0.5, 0.0], [0.5, 0.0]]]
     """
     probabilities = as_policy(mdp, policy)
     visits = np.empty(mdp.shape)
@@ -128,8 +118,7 @@ def as_policy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     check_shape(
         "policy", numbers.shape, mdp.shape, "give a distribution over actions for every step and state"
     )
-    check_distributions("policy", numbers)
-    return np.asarray(numbers, dtype=np.float64)
+    return read_distributions("policy", numbers)
 
 
 def as_deterministic_policy(mdp: MDP, actions: IntArray) -> FloatArray:

@@ -1,24 +1,13 @@
 """Where a loss sits in its cone of the fan: margins, errors, the detector.
 
-The losses that expose one face F form a cone; together the cones are the normal fan. How far a loss
-ℓ is from leaving its cone is measured by the *margin*, the least that a vertex outside F loses,
+The losses that expose one face F form a cone. How far a loss is from leaving it is its *margin*,
 
-    Δ = min { ⟨v, ℓ⟩ − J* : v a vertex of the occupancy polytope, v ∉ F(ℓ) }.
+    Δ = min { ⟨v, ℓ⟩ − J* : v a vertex of the occupancy polytope, v ∉ F(ℓ) }
+      = min { A_h(s,a) · r*_h(s) : s on the face at step h, a not optimal there },
 
-A vertex is a deterministic policy π, and what it loses is Σ d_h(s) A_h(s, π(s)), the advantages it
-collects weighted by how probably it is there. To the first step where it leaves the face it got by
-following the face; and the cheapest way to leave is to do so once and then be optimal again. Hence
-
-    Δ = min { A_h(s,a) · r*_h(s) : s on the face at step h, a not optimal there },
-
-where r* is the smallest positive probability with which a deterministic policy of the face reaches
-(h,s). On a vertex there is one such policy, and without chance r* = 1. Otherwise r* is combinatorial:
-`normalfan.geometry.reach` bounds it from below and often proves that the bound is exact, and short lists of
-policies are enumerated.
-
-The detector (Proposition "Prediction error matters only near walls"). Let ε be the error of a model
-m of the loss, sup_π |J_ℓ(π) − J_m(π)|. An optimum of m loses at most 2ε under ℓ, so if 2ε < Δ every
-deterministic optimum of m is optimal for ℓ. A lower bound on Δ keeps that promise.
+with r* the smallest positive probability with which a deterministic policy of the face reaches (h,s). Let
+ε = sup_π |J_ℓ(π) − J_m(π)| be the error of a model m of the loss: if 2ε < Δ, every deterministic optimum of m
+is optimal for ℓ. A lower bound on Δ keeps that promise. Proofs: docs/details/margins.md.
 """
 
 from __future__ import annotations
@@ -31,7 +20,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import optimal_backup
-from normalfan.geometry.face import Face, canonical
+from normalfan.geometry.face import Face
 from normalfan.geometry.reach import (
     attained_reach,
     backward_pair,
@@ -61,18 +50,6 @@ MarginKind: TypeAlias = Literal["exact", "lower bound", "floored"]
 class ConeMargin:
     """The least that a vertex outside the optimal face loses, or what is known of it; see `cone_margin`.
 
-    Attributes
-    ----------
-    value : float
-        The margin Δ; ∞ if no vertex is outside: the face is the whole polytope (or, of a floored margin,
-        can be left in rare states only).
-    kind : {"exact", "lower bound", "floored"}
-        What `value` is.
-    advantage_gap : float
-        The smallest advantage that is not a tie, over the states of the face.
-    where : tuple of int (h, s, a), or None
-        The departure from the face that attains `value`; None if there is none.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -80,10 +57,10 @@ class ConeMargin:
     ConeMargin(value=inf, kind='exact', advantage_gap=inf, where=None)
     """
 
-    value: float
-    kind: MarginKind
-    advantage_gap: float
-    where: tuple[int, int, int] | None
+    value: float  # Δ; ∞ if no vertex is outside the face (or, floored, only in rare states)
+    kind: MarginKind  # what `value` is
+    advantage_gap: float  # the smallest advantage that is not a tie, over the states of the face
+    where: tuple[int, int, int] | None  # the (h, s, a) that leaves the face at this cost, if any does
 
     def _repr_html_(self) -> str:
         where = "nowhere" if self.where is None else ", ".join(map(str, self.where))
@@ -95,15 +72,6 @@ class ConeMargin:
 class Detection:
     """Whether a model's error is too small to matter; see `detect`.
 
-    Attributes
-    ----------
-    error : float
-        ε, the error of the model as `value_error` measures it.
-    margin : ConeMargin
-        The margin Δ of the loss.
-    resolved : bool
-        Whether 2ε < Δ.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -112,16 +80,15 @@ class Detection:
     (0.25, 1.0, True)
     """
 
-    error: float
-    margin: ConeMargin
-    resolved: bool
+    error: float  # ε, as `value_error` measures it
+    margin: ConeMargin  # Δ
+    resolved: bool  # whether 2ε < Δ
 
     @property
     def guaranteed(self) -> bool:
         """Whether every deterministic optimum of the model is proven optimal for the loss.
 
-        A floored margin proves less: on the first step where such an optimum leaves the face, if it
-        does, it leaves it only in states that it visits with a probability below the floor.
+        A floored margin proves less: such an optimum may leave the face first in states rarer than `floor`.
         """
         return self.resolved and self.margin.kind != "floored"
 
@@ -147,16 +114,12 @@ def cone_margin(
     Parameters
     ----------
     mdp : MDP
-        The problem.
     loss : array_like [H, S, A]
-        The loss.
     ties : TieRule, optional
         When two actions count as equally good; it decides what is on the face.
     floor : float, default 0
-        With rare states Δ is tiny and the detector blind. A positive floor disregards departures in states
-        that the departing policy visits more rarely. The value, then "floored", bounds from below what any
-        vertex loses that, on the first step where it leaves the face, leaves it in some state which it visits
-        with probability `floor` or more. It is at least floor · advantage_gap; on a vertex face it is exact.
+        Disregard departures in states that the departing policy visits more rarely than this, which make Δ
+        tiny. The value, then "floored", bounds from below what any other departing vertex loses.
     enumerate_up_to : int, default 4096
         The largest number of policies on the face that are enumerated if the bound is not exact.
 
@@ -173,25 +136,28 @@ def cone_margin(
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
-    >>> nf.cone_margin(arms, [[[1.0, 1.0, 1.5]]])
+    >>> nf.cone_margin(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[1.0, 1.0, 1.5]]])
     ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))
     """
     backup = optimal_backup(mdp, as_loss(mdp, loss))
     tied = backup.tied(mdp, ties)
-    face = Face(mdp, canonical(mdp, tied))
+    face = Face(mdp, tied)
     departures = np.where(face.reached[:, :, None] & ~tied, backup.advantages, np.inf)
     gaps = departures.min(axis=2)
     ceiling = reach_ceiling(face)
     counted = np.isfinite(gaps) & (ceiling >= _read_floor(floor))
     if not counted.any():
         return ConeMargin(np.inf, "floored" if floor else "exact", float(gaps.min()), None)
+    # Below this some probability of reaching a state may have underflowed: then only 0 is sure.
+    sure_above = np.finfo(np.float64).tiny * max(1.0, float(gaps[counted].max()))
     if face.is_vertex or is_unbranched(face):
         (value, at), proven = _least(gaps, ceiling, counted), True
     else:
         value, at, proven = _bounded(face, gaps, counted, floor)
-        if not (proven or floor) and face.n_policies <= enumerate_up_to:
+        if not (proven or floor) and value >= sure_above and face.n_policies <= enumerate_up_to:
             (value, at), proven = _least(gaps, listed_reach(face, enumerate_up_to), counted), True
+    if value < sure_above:
+        value, proven = 0.0, False
     kind: MarginKind = "floored" if floor else "exact" if proven else "lower bound"
     return ConeMargin(value, kind, float(gaps.min()), (*at, int(departures[at].argmin())))
 
@@ -209,8 +175,8 @@ def _bounded(
 ) -> tuple[float, tuple[int, int], bool]:
     """A lower bound on min of gap · r*, where it is, and whether some policy attains it.
 
-    The forward bound costs one pass for all targets. They are visited in its order, and the rest
-    is skipped once it alone shows that they cannot be the minimum.
+    The forward bound costs one pass for all targets. They are visited in its order, until it alone shows that
+    the rest cannot be the minimum.
     """
     rows = kept_rows(face)
     forward = forward_pair(face, rows)
@@ -238,14 +204,12 @@ def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
     Parameters
     ----------
     mdp : MDP
-        The problem.
     loss, model : array_like [H, S, A]
         The loss, and what was expected instead of it.
 
     Returns
     -------
     float
-        The error ε.
 
     Raises
     ------
@@ -255,8 +219,7 @@ def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> nf.value_error(arms, [[[1.0, 2.0]]], model=[[[1.5, 1.0]]])
+    >>> nf.value_error(nf.MDP([[0, 0]], initial=0, horizon=1), [[[1.0, 2.0]]], model=[[[1.5, 1.0]]])
     1.0
     """
     difference = as_loss(mdp, loss) - as_loss(mdp, model, "model")
@@ -271,14 +234,11 @@ def objective_range(mdp: MDP, loss: npt.ArrayLike) -> float:
     Parameters
     ----------
     mdp : MDP
-        The problem.
     loss : array_like [H, S, A]
-        The loss.
 
     Returns
     -------
     float
-        The range.
 
     Raises
     ------
@@ -309,7 +269,6 @@ def detect(
     Parameters
     ----------
     mdp : MDP
-        The problem.
     loss, model : array_like [H, S, A]
         The loss, and the model of it that a plan is made for.
     ties : TieRule, optional
@@ -320,8 +279,7 @@ def detect(
     Returns
     -------
     Detection
-        If it is `resolved`, every deterministic policy that is optimal for the model is optimal for the loss,
-        up to what `ties` calls equal. If not, nothing is known: the model may still be harmless.
+        If it is not `resolved`, nothing is known: the model may still be harmless.
 
     Raises
     ------

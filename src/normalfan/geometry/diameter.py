@@ -1,22 +1,9 @@
 """How large a face is: the greatest distance between two of its occupancy measures.
 
-It bounds what a selector on the face loses by a wrong prediction, ε ≤ diam · δ, in dual norms.
-
-L∞, exact. It is the widest coordinate. q_h(s,a) is greatest when s is reached as often as possible
-and a taken there; it is least, 0, when another kept action is taken instead or, if a is the only
-one, when s is reached as rarely as possible. That is two restricted backups for each (h,s).
-
-Faces without chance, exact. Two vertices are two paths, and each layer on which they differ adds 2
-to the L1 distance and to the square of the L2 distance. They can differ on *every* layer that keeps
-two or more pairs (s,a). For take the kept pairs as edges from state to state: each lies on a path
-from the start to the end, so between one single-edge layer and the next no edge lies on all paths,
-and by Menger's theorem two paths there have no common edge. With N such layers L1 = 2N, L2 = √(2N).
-
-Small faces, exact. A convex function is greatest at vertices: list them and compare all pairs.
-
-Otherwise an upper bound, layer by layer. Two policies agree as long as there was no choice, so
-‖q_h − q'_h‖₁ ≤ 2(1 − Pr(every state up to step h had a single kept action)). Both lie in the box of
-the coordinates' ranges. And ‖x‖₂² ≤ ‖x‖₁ ‖x‖∞.
+It bounds what a selector on the face loses by a wrong prediction, ε ≤ diam · δ, in dual norms. It is exact in
+L∞ (the widest coordinate), on faces without chance, and on small faces, whose vertices are compared pair by
+pair. Otherwise it is an upper bound, layer by layer, from ‖q_h − q'_h‖₁ ≤ 2(1 − Pr(no choice up to step h)),
+the box of the coordinates' ranges, and ‖x‖₂² ≤ ‖x‖₁ ‖x‖∞. Proofs: docs/details/diameter.md.
 """
 
 from __future__ import annotations
@@ -45,13 +32,6 @@ TARGETS_AT_ONCE = 256
 class Diameter:
     """The largest distance between two points of a face, or a bound on it; see `diameter`.
 
-    Attributes
-    ----------
-    value : float
-        The distance.
-    kind : {"exact", "upper bound"}
-        What `value` is.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -59,8 +39,8 @@ class Diameter:
     Diameter(value=6.0, kind='exact')
     """
 
-    value: float
-    kind: Literal["exact", "upper bound"]
+    value: float  # the distance
+    kind: Literal["exact", "upper bound"]  # what `value` is
 
 
 def diameter(face: Face, norm: Norm = "l1", *, enumerate_up_to: int = 256) -> Diameter:
@@ -69,9 +49,7 @@ def diameter(face: Face, norm: Norm = "l1", *, enumerate_up_to: int = 256) -> Di
     Parameters
     ----------
     face : Face
-        The face.
     norm : {"l1", "l2", "linf"}, default "l1"
-        How distance is measured.
     enumerate_up_to : int, default 256
         The largest number of policies on the face for which all pairs are compared.
 
@@ -88,9 +66,8 @@ def diameter(face: Face, norm: Norm = "l1", *, enumerate_up_to: int = 256) -> Di
     Examples
     --------
     >>> import normalfan as nf
-    >>> face = nf.whole_polytope(nf.MDP([[0, 1, 1], [1, 1, 1]], initial=0, horizon=2))
-    >>> nf.diameter(face), nf.diameter(face, "linf")
-    (Diameter(value=4.0, kind='exact'), Diameter(value=1.0, kind='exact'))
+    >>> nf.diameter(nf.whole_polytope(nf.MDP([[0, 1, 1], [1, 1, 1]], initial=0, horizon=2)), "linf")
+    Diameter(value=1.0, kind='exact')
     """
     if norm not in METRICS:
         raise InputError(f'norm is {norm!r}, but must be one of "l1", "l2", "linf": choose one.')

@@ -30,7 +30,15 @@ from normalfan.geometry.bellman import (
     restricted_backup,
 )
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_shape, read_numbers, read_only
+from normalfan.problem.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_shape,
+    first_index,
+    read_numbers,
+    read_only,
+)
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 from normalfan.text import html_table
@@ -45,27 +53,27 @@ class Face:
 
     Get one from `optimal_face` or `whole_polytope`. Faces are compared by content and can be dictionary keys.
 
-    Attributes
-    ----------
-    mdp : MDP
-        The problem.
-    mask : ndarray of bool [H, S, A]
-        The actions that the face's policies may take, in the states where they can be; none elsewhere.
-
     Examples
     --------
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
-    >>> face = nf.optimal_face(arms, [[[1.0, 1.0, 2.0]]])
-    >>> face
-    Face(dimension=1, kept_actions=2, reached_states=1,
-         mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
-    >>> face.meets(nf.optimal_face(arms, [[[0.0, 1.0, 1.0]]]))
+    >>> nf.optimal_face(arms, [[[1.0, 1.0, 2.0]]]).meets(nf.optimal_face(arms, [[[0.0, 1.0, 1.0]]]))
     True
     """
 
-    mdp: MDP
-    mask: BoolArray  # [H, S, A]
+    mdp: MDP  # the problem
+    mask: BoolArray  # [H, S, A]: what the face's policies may do where they can be; any more is dropped
+
+    def __post_init__(self) -> None:
+        check_shape("mask", np.shape(self.mask), self.mdp.shape, "keep or drop every (h, s, a)")
+        kept, reached = _follow(self.mdp, self.mask)
+        stuck = reached & ~kept.any(axis=2)
+        if stuck.any():
+            raise InputError(
+                f"mask{list(first_index(stuck))} keeps no action, but a policy of the face can be there: "
+                f"keep at least one."
+            )
+        object.__setattr__(self, "mask", kept)
 
     @property
     def reached(self) -> BoolArray:
@@ -107,18 +115,7 @@ class Face:
         return html_table("Face", head, [[f"{count:,}" for count in counts]])
 
     def meets(self, other: Face) -> bool:
-        """Say whether the two faces share a point.
-
-        Parameters
-        ----------
-        other : Face
-            A face of the same problem.
-
-        Returns
-        -------
-        bool
-            True exactly when crossing from one to the other is free.
-        """
+        """Say whether the two faces share a point: exactly then crossing from one to the other is free."""
         if self.mdp is not other.mdp and self.mdp.fingerprint != other.mdp.fingerprint:
             raise InputError(
                 "the two faces belong to different problems, but only faces of one polytope can meet: "
@@ -132,19 +129,9 @@ class Face:
         return bool(viable[self.mdp.initial > 0].all())
 
     def contains(self, visits: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Say whether an occupancy measure lies on the face.
+        """Say whether an occupancy measure [H, S, A] lies on the face, up to `tolerance` in each entry.
 
-        Parameters
-        ----------
-        visits : array_like [H, S, A]
-            What `occupancy` returns. Anything else (negative, or its flow does not balance) is on no face.
-        tolerance : float, default 1e-9
-            How far each entry may be off.
-
-        Returns
-        -------
-        bool
-            Whether it does.
+        What is no occupancy measure (negative, or its flow does not balance) is on no face.
         """
         q = read_numbers("occupancy", visits)
         check_shape("occupancy", q.shape, self.mdp.shape, "build it with occupancy(mdp, policy)")
@@ -158,63 +145,53 @@ class Face:
         return bool(q[~self.mask].max(initial=0.0) <= tolerance)
 
     def minimise(self, loss: npt.ArrayLike) -> tuple[float, FloatArray]:
-        """Find the best policy of the face under a loss.
+        """Find the least expected loss on the face, and a deterministic policy [H, S, A] that attains it.
 
-        Parameters
-        ----------
-        loss : array_like [H, S, A]
-            The loss.
-
-        Returns
-        -------
-        value : float
-            The least expected loss on the face.
-        policy : ndarray [H, S, A]
-            A deterministic policy that attains it; uniform where the face's policies never are.
+        The policy is uniform where the face's policies never are.
         """
         values, actions = restricted_backup(self.mdp, self.mask, as_loss(self.mdp, loss))
         return float(self.mdp.initial @ values[0]), as_deterministic_policy(self.mdp, actions)
 
     def vertices(self, limit: int = 10_000) -> Iterator[FloatArray]:
-        """List the vertices of the face: its deterministic policies, told apart by the states they reach.
+        """List the occupancy measures [H, S, A] of the face's vertices, each once.
 
-        Parameters
-        ----------
-        limit : int, default 10,000
-            A face with more policies than this is refused before any vertex is built.
-
-        Returns
-        -------
-        iterator of ndarray [H, S, A]
-            Their occupancy measures, each once.
+        A face with more than `limit` deterministic policies is refused before any vertex is built.
         """
         if self.n_policies > limit:
             raise InputError(
                 f"the face has up to {Decimal(self.n_policies):.3g} vertices, but vertices() lists at most "
                 f"{limit}: pass a larger limit, or use minimise and diameter, which list none."
             )
-        return self._vertices_from(0, self.mdp.initial, np.full(self.reached.shape, -1))
+        return self._vertices()
 
-    def _vertices_from(self, h: int, arriving: FloatArray, actions: IntArray) -> Iterator[FloatArray]:
-        if h == self.mdp.horizon:
-            yield occupancy(self.mdp, as_deterministic_policy(self.mdp, actions))
-            return
-        states = np.flatnonzero(arriving > 0)
+    def _vertices(self) -> Iterator[FloatArray]:
+        """All ways to choose, step by step: a stack instead of recursion, which long horizons exhaust."""
+        actions = np.full(self.reached.shape, -1)
+        open_steps = [self._choices(0, self.mdp.initial > 0)]
+        while open_steps:
+            h = len(open_steps) - 1
+            chosen = next(open_steps[h], None)
+            actions[h] = -1
+            if chosen is None:
+                open_steps.pop()
+                continue
+            states, choice = chosen
+            actions[h, states] = choice
+            if h + 1 == self.mdp.horizon:
+                yield occupancy(self.mdp, as_deterministic_policy(self.mdp, actions))
+            else:
+                mass = np.zeros(self.mask.shape[1:])
+                mass[states, choice] = 1.0
+                open_steps.append(self._choices(h + 1, self.mdp.transitions.push(h, mass) > 0))
+
+    def _choices(self, h: int, reached: BoolArray) -> Iterator[tuple[IntArray, tuple[np.int64, ...]]]:
+        """The ways to take one kept action in each of the reached states."""
+        states = np.flatnonzero(reached)
         for choice in product(*(np.flatnonzero(self.mask[h, s]) for s in states)):
-            extended = actions.copy()
-            extended[h, states] = choice
-            mass = np.zeros(self.mask.shape[1:])
-            mass[states, choice] = 1.0
-            yield from self._vertices_from(h + 1, self.mdp.transitions.push(h, mass), extended)
+            yield states, choice
 
     def plot(self) -> Any:
-        """Draw where the face's policies go: the number of kept actions in each step and reached state.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The first 60 steps and the first 60 states that are reached at them; needs `normalfan[plot]`.
-        """
+        """Draw how many actions are kept at each step and state, of the first 60; needs `normalfan[plot]`."""
         from normalfan.plots import literal, new_figure
 
         labels, kept = self.mdp.labels, self.mask[:MOST_DRAWN].sum(axis=2).T
@@ -245,16 +222,13 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
     Parameters
     ----------
     mdp : MDP
-        The problem.
     loss : array_like [H, S, A]
-        The loss.
     ties : TieRule, optional
         When two actions count as equally good.
 
     Returns
     -------
     Face
-        The optimal plans.
 
     Raises
     ------
@@ -264,12 +238,12 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> nf.optimal_face(arms, [[[1.0, 2.0]]]).is_vertex, nf.optimal_face(arms, [[[1.0, 1.0]]]).is_vertex
-    (True, False)
+    >>> nf.optimal_face(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[1.0, 1.0, 2.0]]])
+    Face(dimension=1, kept_actions=2, reached_states=1,
+         mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
     """
     tied = optimal_backup(mdp, as_loss(mdp, loss)).tied(mdp, ties)
-    return Face(mdp, canonical(mdp, tied))
+    return Face(mdp, tied)
 
 
 def whole_polytope(mdp: MDP) -> Face:
@@ -278,12 +252,10 @@ def whole_polytope(mdp: MDP) -> Face:
     Parameters
     ----------
     mdp : MDP
-        The problem.
 
     Returns
     -------
     Face
-        The whole polytope.
 
     Examples
     --------
@@ -291,17 +263,23 @@ def whole_polytope(mdp: MDP) -> Face:
     >>> nf.whole_polytope(nf.MDP([[0, 0, 0]], initial=0, horizon=2)).dimension
     4
     """
-    return Face(mdp, canonical(mdp, np.ones(mdp.shape, dtype=bool)))
+    return Face(mdp, np.ones(mdp.shape, dtype=bool))
 
 
 def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:
     """The mask restricted to states that are reached from the start through the mask itself."""
-    kept = np.zeros(mdp.shape, dtype=bool)
-    reached = mdp.initial > 0
+    return _follow(mdp, mask)[0]
+
+
+def _follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
+    """What a mask keeps where it leads, [H, S, A], and where it leads, [H, S]."""
+    kept, reached = np.zeros(mdp.shape, dtype=bool), np.zeros(mdp.shape[:2], dtype=bool)
+    arriving = mdp.initial
     for h in range(mdp.horizon):
-        kept[h] = mask[h] & reached[:, None]
-        reached = mdp.transitions.push(h, kept[h].astype(float)) > 0
-    return read_only(kept)
+        reached[h] = arriving > 0
+        kept[h] = mask[h] & reached[h, :, None]
+        arriving = mdp.transitions.push(h, kept[h].astype(float))
+    return read_only(kept), reached
 
 
 def _axis_label(noun: str, missing: int) -> str:

@@ -21,15 +21,6 @@ from normalfan.text import counted
 class FanSlice:
     """A plane through the space of losses, labelled by faces; `fan_slice` makes it.
 
-    Attributes
-    ----------
-    xs, ys : ndarray [nx], [ny]
-        The coordinates of the grid.
-    labels : ndarray of int [ny, nx]
-        The face that each grid point exposes, numbered in the order of appearance.
-    faces : tuple of Face
-        The faces; `faces[label]` belongs to `label`.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -39,22 +30,16 @@ class FanSlice:
     [1, 0, 0]
     """
 
-    xs: FloatArray  # [nx]
+    xs: FloatArray  # [nx], the coordinates of the grid
     ys: FloatArray  # [ny]
-    labels: IntArray  # [ny, nx]
-    faces: tuple[Face, ...]
+    labels: IntArray  # [ny, nx]: the face of each grid point, numbered in the order of appearance
+    faces: tuple[Face, ...]  # faces[label] belongs to label
 
     def __repr__(self) -> str:
         return f"FanSlice({counted(len(self.faces), 'face')} on a grid of {len(self.xs)} × {len(self.ys)})"
 
     def plot(self) -> Any:
-        """Draw the plane, with one colour for each face; colours repeat after twenty.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The picture; needs `normalfan[plot]`.
-        """
+        """Draw the plane, one colour for each face (they repeat after twenty); needs `normalfan[plot]`."""
         from normalfan.plots import new_figure
 
         title = f"Slice of the normal fan: {counted(len(self.faces), 'face')}"
@@ -80,7 +65,6 @@ def fan_slice(
     Parameters
     ----------
     mdp : MDP
-        The problem.
     origin, along_x, along_y : array_like [H, S, A]
         The loss at (0, 0), and what x and y add to it.
     xs, ys : array_like [nx], [ny]
@@ -91,7 +75,6 @@ def fan_slice(
     Returns
     -------
     FanSlice
-        The labels and the faces.
 
     Raises
     ------

@@ -1,50 +1,12 @@
 """How rarely can a policy of a face reach a state, if it reaches it at all?
 
-For a face F and a target (h*, s*), write r(π) for the probability that the deterministic policy π
-of F is in s* at step h*. The cone margin needs the least positive one,
+For a target (h*, s*), let r(π) be the probability that the deterministic policy π of the face F is there:
 
-    r* = min { r(π) : π a deterministic policy of F, r(π) > 0 },
+    r* = min { r(π) : π a deterministic policy of F, r(π) > 0 }.
 
-which is combinatorial: the policy should avoid the target, but not altogether, and takes *one*
-action where these two aims meet. Lower bounds come from pairs of numbers: `sure`, a bound on the
-probability for every policy, and `some`, a bound for every policy whose probability is positive.
-
-Forward, for all targets at once: probabilities of being in s at step h. At the start both are ρ,
-then
-
-    sure(s') = Σ_s sure(s) κ(s,s'),                            κ(s,s') = min_a P(s'|s,a),
-    some(s') = sure(s') + min { some(s) P(s'|s,a) − sure(s) κ(s,s') : P(s'|s,a) > 0 }.
-
-Backward, for one target: probabilities of going from s at step h to the target. At step h* both are
-1 in s*, and elsewhere sure = 0, some = ∞. Before,
-
-    sure(s) = min_a E sure,
-    some(s) = min_a [E sure + min { P(s') (some(s') − sure(s')) : P(s') > 0 }].
-
-Actions are kept ones throughout. *Proof*, by induction. A policy that is in s' at all came from
-some s⁺ where it was at all, hence with probability at least some(s⁺), by an action with
-P(s'|s⁺,a) > 0; from every other state comes at least what is sure. A policy that gets from s to the
-target at all does so from some successor s⁺, there with probability at least some(s⁺), and from the
-other successors at least with what is sure. ∎
-
-The same argument joins the two at any step h ≤ h*, where r(π) is a sum over that step's states:
-
-    r* ≥ Σ_s sure→(s) sure←(s) + min_s { some→(s) some←(s) − sure→(s) sure←(s) },
-
-forward times backward. At h* this is the forward bound alone, at the start the backward one. None
-is always the best, so the bound is their maximum. It is never below the probability of the least
-probable single path to the target, since no equation puts `some` below some(s⁺) times the
-probability of the move.
-
-    >>> from normalfan.geometry.face import whole_polytope
-    >>> from normalfan.problem.mdp import MDP
-    >>> coin = np.array([[[0.5, 0.5, 0.0]], [[0.0, 0.5, 0.5]], [[0.0, 0.0, 1.0]]])
-    >>> face = whole_polytope(MDP(coin, initial=0, horizon=3))     # a single action: no choice
-    >>> rows = kept_rows(face)
-    >>> forward = forward_pair(face, rows)
-    >>> to_target = backward_pair(face, rows, 2, 1)                # two paths of 1/4 lead there
-    >>> reach_bound(forward, to_target), attained_reach(face, rows, to_target, 1)
-    (0.5, 0.5)
+It is combinatorial: the policy should avoid the target, but not altogether, with *one* action a state. Lower
+bounds come from pairs of numbers: `sure`, a bound for every policy, and `some`, one for every policy whose
+probability is positive. docs/details/margins.md has their equations, forward and backward, and proofs.
 """
 
 from __future__ import annotations
@@ -168,8 +130,7 @@ def reach_bound(forward: Pair, to_target: Pair) -> float:
 def attained_reach(face: Face, rows: Sequence[KeptRows], to_target: Pair, state: int) -> float:
     """r(π) > 0 of the policy that the backward pair suggests: never below r*.
 
-    It avoids the target everywhere except on one path to it. Where mass that avoids the target comes
-    upon that path it has to go along.
+    It avoids the target except on one path to it; mass that comes upon that path has to go along.
     """
     sure, some = to_target.sure, to_target.some
     mass = face.mdp.initial

@@ -1,18 +1,14 @@
 """The only meaning of "equal".
 
-A face is the set of optimal points, so it depends on which actions are *equally* good, and the price is
-discontinuous there: as a function of the previous loss it jumps at a wall of the fan. In floating point
-"equal" is therefore a modelling decision. It is made here and nowhere else:
+The price is discontinuous where actions are *equally* good: as a function of the previous loss it jumps at a
+wall of the fan. In floating point "equal" is a modelling decision, made here and nowhere else:
 
     a is optimal at (h, s)   ⇔   Q_h(s,a) − V_h(s)  ≤  absolute + relative · max(size_h(s,a), size_h(s))
 
-The size of an action is the largest loss that it meets, size_h(s,a) = max(|ℓ_h(s,a)|, E[size_{h+1}(s')]),
-and that of a state is the largest of its best actions. So the default `relative` sits four orders of
-magnitude above the rounding of the losses themselves, whatever their units; and a huge penalty touches only
-the actions that lead to it.
-
-An advantage up to `band` times that threshold is *doubtful*, unless it is surely zero: prices are reported
-by the rule, and a round whose price depends on the reading says so (`normalfan.pricing.reading`).
+size_h(s,a) = max(|ℓ_h(s,a)|, E[size_{h+1}(s')]), that of a state is the largest of its best actions. So
+`relative` sits above the rounding of the losses, whatever their units, and a huge penalty touches only the
+actions that lead to it. An advantage up to `band` times the threshold is *doubtful* unless surely zero: a
+round whose price depends on the reading says so (`normalfan.pricing.reading`).
 """
 
 from __future__ import annotations
@@ -69,10 +65,7 @@ class TieRule:
     def thresholds(
         self, mdp: MDP, loss: FloatArray, values: FloatArray, advantages: FloatArray
     ) -> FloatArray:
-        """The largest advantages that count as none, [H, S, A], of a backup in floats.
-
-        What the backup itself may have lost to rounding, state by state, is added to the rule.
-        """
+        """The largest advantages that count as none, [H, S, A], rounding of the backup included."""
         rounding = (2 * mdp.most_successors + 4) * 2.0**-53
         thresholds = np.empty(mdp.shape)
         ahead = np.zeros((mdp.n_states, 2))  # the sizes and the errors of the values ahead

@@ -5,7 +5,9 @@ Axis legend, everywhere in the package: T rounds, H steps, S states, A actions, 
 
 from __future__ import annotations
 
+import math
 import mmap
+from collections.abc import Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,19 +22,60 @@ SparseMatrix: TypeAlias = Any  # a scipy.sparse array or matrix: scipy has no ty
 
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 
-PROBABILITY_TOLERANCE = 1e-9
-"""How far a row of probabilities may be from summing to one (rounding, not modelling)."""
+PROBABILITY_TOLERANCE = 1e-6
+"""How far a row of probabilities may be from summing to 1: rounding, not modelling.
+
+Rows rounded to float32, or divided there by a sum of a thousand entries, are off by some 1e-7. A row that
+sums to 0.9999 lacks something that no division brings back. Rows within the tolerance are divided by the sum.
+"""
+
+LEFT_ALONE = 16 * 2.0**-52
+"""Rows this near to summing to 1 are not divided: what was divided once stays the same for ever."""
 
 
 def read_numbers(name: str, array: npt.ArrayLike) -> npt.NDArray[Any]:
     """`array` as a NumPy array of real numbers, without a copy where none is needed."""
-    numbers = np.asarray(array)
-    if numbers.dtype.kind not in "fiub":
+    _check_unmasked(name, array)
+    try:
+        numbers = np.asarray(array)
+    except ValueError as error:
         raise InputError(
-            f"{name} has dtype {numbers.dtype}, but must hold real numbers: "
+            f"{name} has rows of different lengths, but must be one array: make them equally long."
+        ) from error
+    check_dtype(name, numbers.dtype)
+    if numbers.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):
+            doubles = numbers.astype(np.float64)
+        beyond = np.isinf(doubles) & np.isfinite(numbers)
+        if beyond.any():
+            where = first_index(beyond)
+            raise InputError(
+                f"{name}{list(where)} is {numbers[where]!s}, but must fit into 64 bits: use a larger unit."
+            )
+        return doubles
+    return numbers
+
+
+def check_dtype(name: str, dtype: np.dtype[Any]) -> None:
+    """Refuse what are not real numbers: complex ones, text, objects."""
+    if dtype.kind not in "fiub":
+        raise InputError(
+            f"{name} has dtype {dtype}, but must hold real numbers: "
             f"convert it first, e.g. with np.asarray({name}, dtype=float)."
         )
-    return numbers
+
+
+def _check_unmasked(name: str, array: object, place: tuple[int, ...] = ()) -> None:
+    """Refuse masked entries: NumPy would use what is under the mask."""
+    if isinstance(array, list | tuple):
+        for i, item in enumerate(array):
+            if isinstance(item, list | tuple | np.ma.MaskedArray):
+                _check_unmasked(name, item, (*place, i))
+    elif isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        where = [*place, *first_index(np.ma.getmaskarray(array))]
+        raise InputError(
+            f"{name}{where} is masked, but every entry must be a number: fill it, or drop its row."
+        )
 
 
 def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int, ...], remedy: str) -> None:
@@ -55,28 +98,40 @@ def check_finite(name: str, numbers: npt.NDArray[Any], offset: tuple[int, ...] =
         )
 
 
-def check_distributions(name: str, rows: npt.NDArray[Any]) -> None:
-    """Refuse rows (along the last axis) that are not probability distributions."""
-    check_finite(name, rows)
-    if rows.size and rows.min() < 0:
-        where = first_index(rows < 0)
+def read_distributions(name: str, rows: npt.NDArray[Any]) -> FloatArray:
+    """A float64 copy of `rows`, each a distribution along the last axis, divided by its sum if it is off."""
+    numbers = np.array(rows, dtype=np.float64, order="C")
+    check_finite(name, numbers)
+    if numbers.size and numbers.min() < 0:
+        where = first_index(numbers < 0)
         raise InputError(
-            f"{name}{list(where)} is {rows[where]}, but a probability cannot be negative: "
+            f"{name}{list(where)} is {numbers[where]}, but a probability cannot be negative: "
             f"check how the rows were built."
         )
-    check_sums(name, rows.sum(axis=-1))
+    for where in rows_to_divide(name, numbers.sum(axis=-1)):
+        divide_by_sum(numbers[where])
+    return numbers
 
 
-def check_sums(name: str, sums: npt.NDArray[Any]) -> None:
-    """Refuse probability rows whose sums, given here, are not one."""
-    off = np.abs(sums - 1.0) > PROBABILITY_TOLERANCE
-    if off.any():
-        where = first_index(off)
+def rows_to_divide(name: str, sums: FloatArray) -> Iterator[tuple[int, ...]]:
+    """Refuse probability rows whose sums, given here, are not 1; say which of the others may be off."""
+    errors = np.abs(sums - 1.0)
+    if (errors > PROBABILITY_TOLERANCE).any():
+        where = first_index(errors > PROBABILITY_TOLERANCE)
         at = f"{name}{list(where)}" if where else name
         raise InputError(
             f"{at} sums to {sums[where]:.12g}, but probabilities must sum to 1 within "
             f"{PROBABILITY_TOLERANCE:g}: divide each row by its sum in float64."
         )
+    # A quarter, because these sums are rounded, in an order that depends on the representation.
+    return map(tuple, np.argwhere(errors > LEFT_ALONE / 4))
+
+
+def divide_by_sum(row: FloatArray) -> None:
+    """Divide one row, in place, by its exact sum, so that every representation gets the same bits."""
+    total = math.fsum(row.tolist())
+    if abs(total - 1.0) > LEFT_ALONE:
+        row /= total
 
 
 def first_index(flags: npt.NDArray[np.bool_]) -> tuple[int, ...]:
@@ -93,8 +148,7 @@ def read_only(array: AnyArray) -> AnyArray:
 def release_pages(array: npt.NDArray[Any]) -> None:
     """Give the memory pages under `array` back to the system if a file backs them; otherwise do nothing.
 
-    Pages of a mapped file stay in the process's memory after they were read, so a stream that is longer than
-    memory would fill it. Whoever reads them again finds them in the system's file cache or on disk.
+    Pages of a mapped file stay in memory after they were read: a stream longer than memory would fill it.
     """
     mapped = _mapped_file(array)
     if mapped is None or not hasattr(mmap, "MADV_DONTNEED") or not array.size:
@@ -109,10 +163,7 @@ def release_pages(array: npt.NDArray[Any]) -> None:
 
 
 def _mapped_file(array: npt.NDArray[Any]) -> mmap.mmap | None:
-    """The mapping that `array` is a view of, if releasing its pages loses nothing.
-
-    Copy-on-write mappings (mode "c") contain changes that are nowhere else: those are left alone.
-    """
+    """The mapping that `array` is a view of, unless it is copy-on-write: releasing those pages loses data."""
     owner: Any = array
     while owner is not None:
         if isinstance(owner, np.memmap) and owner.mode not in ("r", "r+"):

@@ -14,7 +14,7 @@ class Labels:
     Parameters
     ----------
     steps, states, actions : tuple of str, optional
-        One name for each index, in order, all different. What has no names is called by its index.
+        One name for each index, all different. What has no names is called by its index.
 
     Examples
     --------
@@ -32,48 +32,15 @@ class Labels:
         return f"Labels({', '.join(f'{len(names)} {kind}' for kind, names in counts if names)})"
 
     def step(self, h: int) -> str:
-        """Name a step.
-
-        Parameters
-        ----------
-        h : int
-            The index of the step.
-
-        Returns
-        -------
-        str
-            Its name, or the index as text.
-        """
+        """The name of step `h`, or the index as text."""
         return self.steps[h] if self.steps else str(h)
 
     def state(self, s: int) -> str:
-        """Name a state.
-
-        Parameters
-        ----------
-        s : int
-            The index of the state.
-
-        Returns
-        -------
-        str
-            Its name, or the index as text.
-        """
+        """The name of state `s`, or the index as text."""
         return self.states[s] if self.states else str(s)
 
     def action(self, a: int) -> str:
-        """Name an action.
-
-        Parameters
-        ----------
-        a : int
-            The index of the action.
-
-        Returns
-        -------
-        str
-            Its name, or the index as text.
-        """
+        """The name of action `a`, or the index as text."""
         return self.actions[a] if self.actions else str(a)
 
 

@@ -1,13 +1,11 @@
 """Losses: one of them, or a stream of them in blocks.
 
-A stream hands out its rounds as float64 arrays [B, H, S, A] with any strides. Consecutive blocks share
-one round (a block begins with the last round of the block before it), because the price of a round
-needs the face of the round before: blocks can then be priced independently, in any order, by any
-thread. Nothing is copied that need not be, so a memory-mapped file is read page by page.
+A stream hands out float64 arrays [B, H, S, A] with any strides. A block begins with the last round of the
+block before it, because a price needs the face of the round before: so blocks can be priced independently,
+in any order, by any thread. Nothing is copied that need not be: a mapped file is read page by page.
 
-Everything is a loss and minimised. Rewards are negated at this edge, by name: `rewards(…)`. An array that
-lacks some of the axes T, H, S, A is constant along them, and says so by name, in Python (`axes="TSA"`) as on
-the command line (`--axes TSA`): axes are never guessed from a shape.
+Everything is a loss and minimised. Rewards are negated by name: `rewards(…)`. An array that lacks some of
+the axes T, H, S, A is constant along them and says so (`axes="TSA"`): axes are never guessed from a shape.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ from normalfan.problem.arrays import (
     release_pages,
 )
 from normalfan.problem.mdp import MDP
+from normalfan.problem.transitions import check_sparse
 
 Shape: TypeAlias = tuple[int, int, int]
 
@@ -41,14 +40,9 @@ class LossStream(Protocol):
 
     Examples
     --------
-    >>> class Ramp:                                             # in round t everything costs t
-    ...     n_rounds, is_view = 3, False
-    ...
+    >>> class Ramp(LossStream):                                 # in round t everything costs t
     ...     def blocks(self, shape, rounds):
-    ...         losses = (np.full(shape, float(t)) for t in range(3))
-    ...         return IterableLosses(losses).blocks(shape, rounds)
-    >>> isinstance(Ramp(), LossStream)
-    True
+    ...         return IterableLosses(np.full(shape, float(t)) for t in range(3)).blocks(shape, rounds)
     """
 
     @property
@@ -62,19 +56,9 @@ class LossStream(Protocol):
         return False
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        """Read the rounds in order, in blocks that overlap by one round.
+        """Read the rounds in order as float64 blocks [B, H, S, A], each with at most `rounds` new rounds.
 
-        Parameters
-        ----------
-        shape : tuple of int
-            The problem's [H, S, A].
-        rounds : int
-            How many new rounds a block has at most.
-
-        Returns
-        -------
-        iterator of ndarray [B, H, S, A]
-            In float64. Each block after the first begins with the last round of the block before it.
+        Each block after the first begins with the last round of the block before it. `shape` is [H, S, A].
         """
         ...
 
@@ -91,15 +75,14 @@ class ArrayLosses(LossStream):
     array : array_like
         The losses, with the axes that `axes` names.
     axes : str, default "THSA"
-        The axes that `array` has, in this order, out of T (rounds), H (steps), S (states) and A (actions).
-        The loss is the same along those that are missing: with "TSA" at every step.
+        The axes of `array`, in this order; along those that are missing the loss is the same.
     round_names : sequence of str, optional
         What the rounds are called in frames and reports, such as dates.
 
     Raises
     ------
     InputError
-        If `array` is not numeric or has another number of axes, or if names and rounds differ in number.
+        If `array` is not numeric or has another number of axes, or names and rounds differ in number.
 
     Examples
     --------
@@ -142,7 +125,6 @@ class IterableLosses(LossStream):
     Parameters
     ----------
     source : iterable of array_like
-        One array for each round.
     axes : str, default "HSA"
         The axes that a round has, as in `ArrayLosses`.
 
@@ -154,9 +136,8 @@ class IterableLosses(LossStream):
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> arriving = nf.IterableLosses(([t % 2, 0.5] for t in range(4)), axes="A")
-    >>> nf.price_stream(arms, arriving).prices
+    >>> nf.price_stream(nf.MDP([[0, 0]], initial=0, horizon=1), arriving).prices
     array([0. , 0.5, 0.5, 0.5])
     """
 
@@ -176,12 +157,17 @@ class IterableLosses(LossStream):
         sizes = dict(zip("HSA", shape, strict=True))
         arriving = iter(self.source)
         first, kept = 0, list[FloatArray]()
-        while fresh := list(islice(arriving, rounds)):
-            for t, loss in enumerate(fresh, start=first):
-                name = f"losses of round {t}"
-                kept.append(_expand(name, read_numbers(name, loss), self.axes, sizes))
+        while True:
+            overlap = len(kept)
+            for loss in islice(arriving, rounds):
+                name = f"losses of round {first + len(kept) - overlap}"
+                # A copy: the source may fill the same buffer again for the next round.
+                numbers = np.array(read_numbers(name, loss), dtype=np.float64)
+                kept.append(_expand(name, numbers, self.axes, sizes))
+            if len(kept) == overlap:
+                return
             yield np.stack(kept)
-            first, kept = first + len(fresh), kept[-1:]
+            first, kept = first + len(kept) - overlap, kept[-1:]
 
 
 class FactoredLosses(LossStream):
@@ -204,9 +190,8 @@ class FactoredLosses(LossStream):
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)                     # buy, or do not
-    >>> losses = nf.FactoredLosses([[3.0, 5.0], [6.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]])
-    >>> losses, nf.price_stream(arms, losses).prices
+    >>> losses = nf.FactoredLosses([[3.0, 5.0], [6.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]])    # buy, or do not
+    >>> losses, nf.price_stream(nf.MDP([[0, 0]], initial=0, horizon=1), losses).prices
     (FactoredLosses(T=2, K=2), array([0., 1.]))
     """
 
@@ -279,7 +264,6 @@ def rewards(source: Losses) -> LossStream:
     Parameters
     ----------
     source : array_like [T, H, S, A], LossStream, or iterable of array_like [H, S, A]
-        The rewards, in any form that losses may have.
 
     Returns
     -------
@@ -385,6 +369,7 @@ def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:
     from scipy import sparse
 
     if sparse.issparse(features):
+        check_sparse("features", features)
         matrix = sparse.csr_array(features, dtype=np.float64)
     else:
         numbers = read_numbers("features", features)

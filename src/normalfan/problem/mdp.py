@@ -14,7 +14,7 @@ from normalfan.problem.arrays import (
     BoolArray,
     FloatArray,
     SparseMatrix,
-    check_distributions,
+    read_distributions,
     read_numbers,
     read_only,
 )
@@ -31,6 +31,8 @@ class MDP:
     transitions : array_like, scipy sparse, or list of scipy sparse
         Where actions lead: probabilities [H, S, A, S], or [S, A, S] for every step; scipy sparse [S·A, S],
         row s·A + a, for every step, or a list of H of them; integer next states [H, S, A], or [S, A].
+        Axes are read in this order: with as many actions as states nothing tells [A, S, S] from [S, A, S].
+        All arrays are copied. Rows that sum to 1 within 1e-6 are divided by their sum.
     initial : array_like [S] or int
         The distribution of the first state, or that state's index.
     horizon : int, optional
@@ -49,11 +51,8 @@ class MDP:
     >>> import normalfan as nf
     >>> nf.MDP([[[0.9, 0.1], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]], initial=0, horizon=3)
     MDP(horizon=3, states=2, actions=2, Dense)
-    >>> corridor = nf.MDP([[0, 1], [1, 1]], initial=0, horizon=3)      # integers: next states
-    >>> corridor.reachable                                            # by some policy, step by step
-    array([[ True, False],
-           [ True,  True],
-           [ True,  True]])
+    >>> nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2).reachable.tolist()      # integers: next states
+    [[True, False], [True, True]]
     """
 
     def __init__(
@@ -151,8 +150,7 @@ def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
             f"initial has shape {list(numbers.shape)}, but must be a distribution over the "
             f"{n_states} states or one state's index: check its length."
         )
-    check_distributions("initial", numbers)
-    return read_only(np.array(numbers, dtype=np.float64))
+    return read_only(read_distributions("initial", numbers))
 
 
 def _digest_kernel(transitions: Transitions, step: int) -> bytes:

@@ -1,8 +1,6 @@
 """A problem as named arrays, the form in which it is stored in `.npz` files.
 
-    schema       the version of this form
-    horizon, initial
-    and one of
+    schema, horizon, initial, and one of
     dense        [K, S, A, S]
     nexts        [K, S, A]
     sparse       indptr [K, S·A + 1], indices and weights of all kernels one after the other
@@ -22,7 +20,7 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
-from normalfan.problem.transitions import Dense, Deterministic
+from normalfan.problem.transitions import Dense, Deterministic, check_compressed
 
 SCHEMA = 1
 
@@ -60,24 +58,25 @@ def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
     else:
         transitions = _sparse_kernels(arrays)
     stationary = len(transitions) == 1
+    told_by_transitions = 1 < len(transitions) == horizon
     names = {kind: tuple(map(str, arrays[name])) for kind, name in _LABELS.items() if name in arrays}
-    return MDP(transitions[0] if stationary else transitions, initial, horizon, labels=Labels(**names))
+    return MDP(
+        transitions[0] if stationary else transitions,
+        initial,
+        None if told_by_transitions else horizon,
+        labels=Labels(**names),
+    )
 
 
 def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
     from scipy import sparse
 
-    for name in ("indptr", "indices"):
-        if arrays[name].dtype.kind not in "iu":
-            raise InputError(
-                f"{name} has dtype {arrays[name].dtype}, but sparse transitions count with whole numbers: "
-                f"write the file with save_mdp."
-            )
     kernels, start = [], 0
     shape = (arrays["indptr"].shape[1] - 1, len(arrays["initial"]))
-    for indptr in arrays["indptr"]:
+    for k, indptr in enumerate(arrays["indptr"]):
         stop = start + int(indptr[-1])
         data, indices = arrays["weights"][start:stop], arrays["indices"][start:stop]
+        check_compressed(f"transitions[{k}]", indptr, indices, len(data), shape)
         kernels.append(sparse.csr_array((data, indices, indptr), shape=shape))
         start = stop
     return kernels

@@ -1,21 +1,11 @@
 """Transitions: two adjoint linear maps, in three representations.
 
-Everything above this module sees the dynamics through
-
     expect : v   ↦  E[v(s') | s, a]                 backward, [S] → [S, A]
     push   : q_h ↦  Σ_{s,a} q_h(s,a) P_h(· | s,a)   forward,  [S, A] → [S]
 
-which are adjoint, ⟨q, expect v⟩ = ⟨push q, v⟩. Since probabilities are non-negative the same two
-maps answer questions of support: a sum of non-negative terms is positive exactly when one of them is.
-Dense, sparse and deterministic kernels differ in these maps and nowhere else. What is not linear
-(least probable paths, compiled kernels, exact rationals) reads the common `csr` form.
-
-    >>> walk = Deterministic(np.array([[[0, 1], [1, 1]]]))      # one kernel, two states, two actions
-    >>> walk.expect(0, np.array([5.0, 7.0]))
-    array([[5., 7.],
-           [7., 7.]])
-    >>> walk.push(0, np.array([[0.25, 0.75], [0.0, 0.0]]))
-    array([0.25, 0.75])
+They are adjoint, ⟨q, expect v⟩ = ⟨push q, v⟩, and answer questions of support too: a sum of non-negative
+terms is positive exactly when one of them is. Dense, sparse and deterministic kernels differ in these maps
+and nowhere else. What is not linear (compiled kernels, exact rationals) reads the common `csr` form.
 """
 
 from __future__ import annotations
@@ -29,11 +19,14 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.problem.arrays import (
     FloatArray,
-    check_distributions,
-    check_sums,
+    SparseMatrix,
+    check_dtype,
+    divide_by_sum,
     first_index,
+    read_distributions,
     read_numbers,
     read_only,
+    rows_to_divide,
 )
 
 
@@ -45,60 +38,23 @@ class Transitions(Protocol):
     n_actions: int
 
     def expect(self, step: int, values: FloatArray) -> FloatArray:
-        """Expect values one step later: E[values(s') | s, a].
-
-        Parameters
-        ----------
-        step : int
-            The step h.
-        values : ndarray [S] or [S, n]
-            A number, or n of them, for each next state.
-
-        Returns
-        -------
-        ndarray [S, A] or [S, A, n]
-            Their means.
-        """
+        """The means E[values(s') | s, a] of values [S] or [S, n], as [S, A] or [S, A, n]."""
         ...
 
     def push(self, step: int, mass: FloatArray) -> FloatArray:
-        """Move mass one step on: Σ_{s,a} mass(s,a) P_h(· | s,a).
-
-        Parameters
-        ----------
-        step : int
-            The step h.
-        mass : ndarray [S, A]
-            What is on each state and action.
-
-        Returns
-        -------
-        ndarray [S]
-            What arrives in each next state.
-        """
+        """Where mass [S, A] goes: Σ_{s,a} mass(s,a) P_h(· | s,a), [S]."""
         ...
 
     def csr(self, step: int) -> Any:
-        """Give the kernel as a sparse matrix.
-
-        Parameters
-        ----------
-        step : int
-            The step h.
-
-        Returns
-        -------
-        scipy.sparse.csr_array [S·A, S]
-            Sorted, without explicit zeros.
-        """
+        """The kernel as a `csr_array` [S·A, S], sorted, without explicit zeros."""
         ...
 
 
 class Dense:
-    """Kernels as a float array [K, S, A, S]."""
+    """Kernels as a float array [K, S, A, S], which it owns."""
 
     def __init__(self, kernels: FloatArray) -> None:
-        self.kernels: FloatArray = read_only(np.ascontiguousarray(kernels, dtype=np.float64))
+        self.kernels: FloatArray = read_only(kernels)
         self.n_kernels, self.n_states, self.n_actions = kernels.shape[:3]
 
     def expect(self, step: int, values: FloatArray) -> FloatArray:
@@ -144,7 +100,7 @@ class Deterministic:
     """Kernels as an integer array of next states [K, S, A]."""
 
     def __init__(self, nexts: npt.NDArray[np.integer[Any]]) -> None:
-        self.nexts: npt.NDArray[np.int32] = read_only(np.ascontiguousarray(nexts, dtype=np.int32))
+        self.nexts: npt.NDArray[np.int32] = read_only(np.array(nexts, dtype=np.int32, order="C"))
         self.n_kernels, self.n_states, self.n_actions = nexts.shape
 
     def expect(self, step: int, values: FloatArray) -> FloatArray:
@@ -183,20 +139,31 @@ def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int
 def _read_dense(array: npt.NDArray[Any], horizon: int | None) -> tuple[Dense, int]:
     stationary = array.ndim == 3
     if array.ndim not in (3, 4) or array.shape[-1] != array.shape[-3]:
+        remedy = "reorder or reshape the axes"
+        if array.ndim in (3, 4) and array.shape[-1] == array.shape[-2]:
+            remedy = (
+                f"if they are [A, S, S], pass np.swapaxes(transitions, {array.ndim - 3}, {array.ndim - 2})"
+            )
         raise InputError(
             f"transitions have shape {list(array.shape)}, but must be probabilities [H, S, A, S] or "
-            f"[S, A, S], or integer next states [H, S, A] or [S, A]: reorder or reshape the axes."
+            f"[S, A, S], or integer next states [H, S, A] or [S, A]: {remedy}."
         )
-    kernels = array[None] if stationary else array
-    steps = _fit_horizon(kernels.shape[0], horizon, stationary=stationary)
-    _check_sizes(n_states=kernels.shape[1], n_actions=kernels.shape[2])
-    check_distributions("transitions", array)
-    return Dense(kernels), steps
+    n_kernels, n_states, n_actions = (1, *array.shape)[-4:-1]
+    steps = _fit_horizon(n_kernels, horizon, stationary=stationary)
+    _check_sizes(n_states=n_states, n_actions=n_actions)
+    kernels = read_distributions("transitions", array)
+    return Dense(kernels[None] if stationary else kernels), steps
 
 
 def _read_deterministic(array: npt.NDArray[Any], horizon: int | None) -> tuple[Deterministic, int]:
     stationary = array.ndim == 2
     nexts = array[None] if stationary else array
+    if horizon is not None and _may_be_probabilities(array):
+        raise InputError(
+            f"transitions are integers {list(array.shape)} with a single 1 in each row, but could be both "
+            f"probabilities [S, A, S] and next states [H, S, A]: pass probabilities as floats, or next "
+            f"states without horizon."
+        )
     steps = _fit_horizon(nexts.shape[0], horizon, stationary=stationary)
     n_states, n_actions = nexts.shape[1:]
     _check_sizes(n_states=n_states, n_actions=n_actions)
@@ -210,31 +177,40 @@ def _read_deterministic(array: npt.NDArray[Any], horizon: int | None) -> tuple[D
     return Deterministic(nexts), steps
 
 
-def _read_sparse(matrices: Sequence[Any]) -> Sparse:
+def _may_be_probabilities(array: npt.NDArray[Any]) -> bool:
+    """Whether integers [n, m, n] are 0 and 1, with one 1 a row: then they may be meant as [S, A, S]."""
+    fits = array.ndim == 3 and array.shape[0] == array.shape[2] and array.size > 0
+    return fits and bool(((array == 0) | (array == 1)).all() and (array.sum(axis=2) == 1).all())
+
+
+def _read_sparse(matrices: Sequence[SparseMatrix]) -> Sparse:
     from scipy import sparse
 
-    n_rows, n_states = matrices[0].shape
-    if n_states == 0 or n_rows == 0 or n_rows % n_states:
+    shape = matrices[0].shape
+    if len(shape) != 2 or 0 in shape or shape[0] % shape[1]:
         raise InputError(
-            f"transitions[0] has shape {[n_rows, n_states]}, but a sparse kernel must be [S·A, S] with "
+            f"transitions[0] has shape {list(shape)}, but a sparse kernel must be [S·A, S] with "
             f"at least one state and one action: stack the rows as s·A + a."
         )
     kernels = []
     for step, matrix in enumerate(matrices):
-        if matrix.shape != (n_rows, n_states):
+        if matrix.shape != shape:
             raise InputError(
                 f"transitions[{step}] has shape {list(matrix.shape)}, but the kernels of all steps must "
-                f"share the shape {[n_rows, n_states]} of the first: pad the smaller ones."
+                f"share the shape {list(shape)} of the first: pad the smaller ones."
             )
+        check_sparse(f"transitions[{step}]", matrix)
         kernel = sparse.csr_array(matrix, dtype=np.float64, copy=True)
         kernel.sum_duplicates()
-        _check_sparse_rows(kernel, step, n_rows // n_states)
+        _normalise_sparse_rows(kernel, step, shape[0] // shape[1])
         kernel.eliminate_zeros()
+        for own in (kernel.data, kernel.indices, kernel.indptr):
+            read_only(own)
         kernels.append(kernel)
     return Sparse(kernels)
 
 
-def _check_sparse_rows(kernel: Any, step: int, n_actions: int) -> None:
+def _normalise_sparse_rows(kernel: Any, step: int, n_actions: int) -> None:
     bad = ~np.isfinite(kernel.data) | (kernel.data < 0)
     if bad.any():
         entry = first_index(bad)[0]
@@ -245,7 +221,60 @@ def _check_sparse_rows(kernel: Any, step: int, n_actions: int) -> None:
             f"check how the rows were built."
         )
     sums = np.asarray(kernel.sum(axis=1)).reshape(-1, n_actions)
-    check_sums(f"transitions of step {step}", sums)
+    for s, a in rows_to_divide(f"transitions of step {step}", sums):
+        start, stop = kernel.indptr[s * n_actions + a :][:2]
+        divide_by_sum(kernel.data[start:stop])
+
+
+def check_sparse(name: str, matrix: SparseMatrix) -> None:
+    """Refuse a damaged matrix before scipy's compiled code, which trusts the indices, reads out of bounds."""
+    check_dtype(name, matrix.dtype)
+    if matrix.format == "coo":
+        for axis, coordinates in enumerate(matrix.coords):
+            _check_indices(f"{name}.coords[{axis}]", coordinates, matrix.shape[axis])
+    elif matrix.format in ("csr", "csc", "bsr"):
+        blocks = getattr(matrix, "blocksize", (1, 1))
+        rows, columns = (size // block for size, block in zip(matrix.shape, blocks, strict=True))
+        sizes = (columns, rows) if matrix.format == "csc" else (rows, columns)
+        check_compressed(name, matrix.indptr, matrix.indices, len(matrix.data), sizes)
+
+
+def check_compressed(
+    name: str, indptr: npt.NDArray[Any], indices: npt.NDArray[Any], n_entries: int, sizes: tuple[int, int]
+) -> None:
+    """Refuse compressed rows whose pointers or indices lead outside; `sizes` are the numbers of both."""
+    for array in (indptr, indices):
+        if array.dtype.kind not in "iu":
+            raise InputError(
+                f"{name} has indices of dtype {array.dtype}, but needs integers: build the matrix again."
+            )
+    starts = indptr.astype(np.int64)
+    falls = np.diff(starts) < 0
+    if starts.shape != (sizes[0] + 1,):
+        fault = f"{name}.indptr has shape {list(starts.shape)}, but must be [{sizes[0] + 1}]"
+    elif starts[0] != 0:
+        fault = f"{name}.indptr[0] is {starts[0]}, but must be 0"
+    elif falls.any():
+        at = first_index(falls)[0] + 1
+        fault = f"{name}.indptr[{at}] is {starts[at]}, but must not be below the entry before"
+    elif not starts[-1] == len(indices) == n_entries:
+        fault = (
+            f"{name}.indptr[{sizes[0]}] is {starts[-1]}, but must be the number of entries "
+            f"({len(indices)} indices, {n_entries} numbers)"
+        )
+    else:
+        _check_indices(f"{name}.indices", indices, sizes[1])
+        return
+    raise InputError(f"{fault}: build the matrix again.")
+
+
+def _check_indices(name: str, indices: npt.NDArray[Any], size: int) -> None:
+    outside = (indices < 0) | (indices >= size)
+    if outside.any():
+        at = first_index(outside)[0]
+        raise InputError(
+            f"{name}[{at}] is {indices[at]}, but must be from 0 to {size - 1}: build the matrix again."
+        )
 
 
 def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalfan.geometry.bellman import occupancy, optimal_backup, restricted_backup
-from normalfan.geometry.face import Face, canonical
+from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.selectors import first_vertex
 from normalfan.problem.arrays import FloatArray
@@ -69,7 +69,7 @@ class Accountant:
         backup = optimal_backup(mdp, loss)
         tied = backup.tied(mdp, self.ties)
         advantages = np.where(tied, 0.0, backup.advantages)
-        face = Face(mdp, canonical(mdp, tied))
+        face = Face(mdp, tied)
         comparator = first_vertex(face)
         now = _Past(np.array(loss), face, comparator, occupancy(mdp, comparator))
         past = self._past or now
