@@ -39,33 +39,6 @@ class PricedRound:
 
     The numbers are those of the same round in a `PricedMotion`, under the same names in the singular.
 
-    Attributes
-    ----------
-    round : int
-        Its number.
-    price, value : float
-        Γ_t and J*_t.
-    crossed : bool
-        The optimal face is not the previous one.
-    dimension : int
-        Of the optimal face.
-    variation_l1, variation_l2, variation_linf : float
-        How far the loss moved since the round before.
-    margin : float
-        Cone margin; infinite if no plan is outside the face.
-    margin_exact : bool
-        The margin is exact, not a lower bound.
-    advantage_gap : float
-        The smallest advantage of an action that the face leaves out.
-    ambiguous : bool
-        The price or the crossing depends on a near-tie.
-    lowest_price, highest_price : float
-        The price if near-ties are read as ties, and if they are read as differences.
-    decided_exactly : bool
-        The near-tie was decided in rational arithmetic.
-    by_step : tuple of float [H]
-        The part of the price paid at each step.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -76,21 +49,21 @@ class PricedRound:
     """
 
     round: int
-    price: float
-    value: float
-    crossed: bool
-    dimension: int
-    variation_l1: float
+    price: float  # Γ_t
+    value: float  # J*_t
+    crossed: bool  # the optimal face is not the previous one
+    dimension: int  # of the optimal face
+    variation_l1: float  # how far the loss moved since the round before
     variation_l2: float
     variation_linf: float
-    margin: float
-    margin_exact: bool
-    advantage_gap: float
-    ambiguous: bool
-    lowest_price: float
+    margin: float  # of the cone; infinite if no plan is outside the face
+    margin_exact: bool  # or a lower bound
+    advantage_gap: float  # the smallest advantage of an action that the face leaves out
+    ambiguous: bool  # the price or the crossing depends on a near-tie
+    lowest_price: float  # the exact price lies between these two
     highest_price: float
-    decided_exactly: bool
-    by_step: tuple[float, ...] = field(repr=False)  # [H]
+    decided_exactly: bool  # the near-tie was decided in rational arithmetic
+    by_step: tuple[float, ...] = field(repr=False)  # [H]: the part of the price paid at each step
 
     def _repr_html_(self) -> str:
         row = (self.round, number(self.price), number(self.value), "yes" if self.crossed else "no")
@@ -108,11 +81,6 @@ class Monitor:
         Which differences count as none.
     exact_when_ambiguous : bool
         Decide rounds that depend on a near-tie in rational arithmetic (slow).
-
-    Attributes
-    ----------
-    rounds : int
-        How many rounds were priced so far.
 
     Examples
     --------
@@ -145,24 +113,10 @@ class Monitor:
         return f"Monitor: {counted(self.rounds, 'round')}, total {number(self.total)}"
 
     def update(self, loss: npt.ArrayLike, *, number: int | None = None) -> PricedRound:
-        """Price the next round. A loss that is refused leaves the monitor as it was.
+        """Price the next round: the same numbers as `price_stream` gives, to the bit.
 
-        Parameters
-        ----------
-        loss : array [H, S, A]
-            The loss of the round.
-        number : int, optional
-            The number of the round in its record and in refusals, if not counted from 0.
-
-        Returns
-        -------
-        PricedRound
-            The same numbers as `price_stream` gives.
-
-        Raises
-        ------
-        InputError
-            If the loss has the wrong shape or is not finite.
+        `number` is what the round is called, if not counted from 0. A loss that is refused leaves the monitor
+        as it was.
         """
         called = self.rounds if number is None else number
         fresh = as_loss(self.mdp, loss, name=f"loss of round {called}")
@@ -176,15 +130,7 @@ class Monitor:
         return priced
 
     def save(self, path: str | Path, *, with_problem: bool = True) -> None:
-        """Write a snapshot, by atomic rename.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file to write.
-        with_problem : bool
-            Store the problem too. Without it the file is small, and `load` must be given the problem.
-        """
+        """Write a snapshot, by atomic rename; without the problem it is small, and `load` needs it."""
         arrays = self.to_arrays()
         if with_problem:
             arrays |= {f"problem_{name}": a for name, a in mdp_to_arrays(self.mdp).items()}
@@ -193,25 +139,7 @@ class Monitor:
 
     @classmethod
     def load(cls, path: str | Path, mdp: MDP | None = None) -> Monitor:
-        """Resume from a snapshot.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file that `save` wrote.
-        mdp : MDP, optional
-            The problem, if the snapshot was saved without it.
-
-        Returns
-        -------
-        Monitor
-            One that goes on where the saved one stopped.
-
-        Raises
-        ------
-        InputError
-            If the file is no snapshot, or one of another problem than `mdp`.
-        """
+        """Go on where the monitor stopped that wrote a snapshot; give `mdp` if that is not in it."""
         arrays = read_snapshot(path)
         return cls.from_arrays(arrays, _stored_problem(path, arrays) if mdp is None else mdp, path)
 
@@ -230,27 +158,7 @@ class Monitor:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], mdp: MDP, source: str | Path) -> Monitor:
-        """Resume from what `to_arrays` gave.
-
-        Parameters
-        ----------
-        arrays : mapping of str to arrays
-            What `to_arrays` gave.
-        mdp : MDP
-            The problem.
-        source : str or Path
-            What refusals call the arrays: the name of their file.
-
-        Returns
-        -------
-        Monitor
-            One that goes on where the saved one stopped.
-
-        Raises
-        ------
-        InputError
-            If the arrays belong to another problem.
-        """
+        """Resume from what `to_arrays` gave; refusals call the arrays by the name of their file, `source`."""
         if str(arrays["fingerprint"]) != mdp.fingerprint:
             raise InputError(
                 f"{source} is a snapshot of another problem (its fingerprint begins "

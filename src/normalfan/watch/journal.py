@@ -1,22 +1,15 @@
 """Each round exactly once, whatever is killed and when.
 
 Two files belong together: the *output*, to which records are only ever appended, and the *state*, a snapshot
-that is replaced as a whole. The state holds the monitor (with the last loss, which the next price needs), the
-length and the checksum of the output, and the *pending* records: those that are counted, but that the output
-may not show yet. A commit of newly priced rounds is
+that is replaced as a whole and that also holds the *pending* records: counted, but perhaps not in the output
+yet. A commit is
 
     1  the output so far is forced to disk            (the next state relies on it)
     2  a state is written beside the old one, forced to disk, and takes its name
     3  the directory is forced to disk                (now the rounds are priced, whatever happens)
     4  the pending records are appended to the output
 
-If the process is killed before 2 is complete, the old state is still there, and the rounds were never priced.
-If it is killed later, the next process finds an output that lacks its pending records, or a part of them, and
-writes them. So nothing is priced twice, nothing is lost, and a record that was ever seen in the output stays
-there: its state was on disk before. This is true for a killed process and for a power cut, as far as the disk
-does what it reports.
-
-A lock keeps a second process away; the system removes it when the process that has it ends.
+Why that is enough: docs/details/journal.md. A lock keeps a second process away; the system removes it.
 """
 
 from __future__ import annotations
@@ -54,15 +47,7 @@ class Progress:
 
 
 class Journal:
-    """A state and its output, open and locked; `open_journal` makes it.
-
-    Attributes
-    ----------
-    monitor : Monitor
-        Prices the next round; restored from the state if there is one.
-    progress : Progress
-        What has been counted up to the last commit.
-    """
+    """A state and its output, open and locked; `monitor` and `progress` are those of the last commit."""
 
     def __init__(self, mdp: MDP, state: Path, out: IO[bytes]) -> None:
         self.state = state
@@ -80,15 +65,7 @@ class Journal:
         self._append(pending)  # the last process may have been killed before it did
 
     def commit(self, records: bytes, progress: Progress) -> None:
-        """Make the rounds that `monitor` has priced since the last commit permanent.
-
-        Parameters
-        ----------
-        records : bytes
-            The lines to append to the output.
-        progress : Progress
-            What has been counted, these rounds included.
-        """
+        """Make permanent what `monitor` has priced since the last commit: these lines, and this progress."""
         os.fsync(self.out.fileno())
         counted = {name: getattr(progress, name) for name in ("last_round", "crossings", "alarms")}
         with written_atomically(self.state) as file:
@@ -135,10 +112,8 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
     ----------
     mdp : MDP
         The problem whose losses arrive.
-    state : str or Path
-        The file that holds the state; made by the first commit.
-    out : str or Path
-        The file to which records are appended; made if it does not exist.
+    state, out : str or Path
+        The state, and the output to which records are appended; made if they do not exist.
 
     Yields
     ------
@@ -153,14 +128,10 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
     Examples
     --------
     >>> import tempfile
-    >>> from normalfan.watch import Watcher
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> mdp = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> for line in (b'{"round": 1, "loss": [[[0, 1]]]}', b'{"round": 2, "loss": [[[3, 1]]]}'):
-    ...     with open_journal(mdp, folder / "state.npz", folder / "prices.jsonl") as journal:
-    ...         _ = Watcher(journal.monitor, journal.commit, progress=journal.progress).run([line])
-    >>> read_progress(folder / "state.npz").total, len((folder / "prices.jsonl").read_text().splitlines())
-    (2.0, 2)
+    >>> folder, mdp = Path(tempfile.mkdtemp()), MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> with open_journal(mdp, folder / "state.npz", folder / "prices.jsonl") as journal:
+    ...     print(journal.monitor)
+    Monitor: 0 rounds, total 0
     """
     state, out = Path(state), Path(out)
     _check_pair(state, out)
@@ -182,7 +153,7 @@ def read_progress(state: str | Path) -> Progress:
     Parameters
     ----------
     state : str or Path
-        The file that holds the state. If there is none, nothing was counted.
+        The state. If there is no such file, nothing was counted.
 
     Returns
     -------

@@ -38,16 +38,9 @@ class Tally:
 
     def summary(self) -> dict[str, float | int | None]:
         """The closing summary, by name."""
-        return {
-            "priced": self.priced,
-            "skipped": self.skipped,
-            "bad_lines": self.bad_lines,
-            "alarms": self.alarms,
-            "last_round": self.progress.last_round,
-            "rounds": self.progress.rounds,
-            "total": self.progress.total,
-            "crossings": self.progress.crossings,
-        }
+        own = {name: getattr(self, name) for name in ("priced", "skipped", "bad_lines", "alarms")}
+        shared = ("last_round", "rounds", "total", "crossings")
+        return own | {name: getattr(self.progress, name) for name in shared}
 
 
 class MetricsFile:
@@ -88,15 +81,7 @@ class MetricsFile:
         self._due = 0.0  # on the monotonic clock
 
     def write(self, tally: Tally, *, final: bool = False) -> None:
-        """Write the file, unless that was done less than a second ago.
-
-        Parameters
-        ----------
-        tally : Tally
-            The numbers to show.
-        final : bool
-            Write in any case: there will be no later call.
-        """
+        """Write the file, unless that was done less than a second ago and there will be a later call."""
         if final or time.monotonic() >= self._due:
             with written_atomically(self.path) as file:
                 file.write(exposition(tally, self.model))

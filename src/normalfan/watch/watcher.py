@@ -38,11 +38,8 @@ class Watcher:
         What was counted before, if the monitor is a resumed one.
     rules : sequence of AlarmRule
         The alarm rules.
-    on_bad_line : callable
-        Called with the error record of each bad line.
-    on_alarm : callable
-        Called with a sentence for each alarm, before the record is committed: if the process dies in between,
-        the next one raises the alarm again, so none is missed.
+    on_bad_line, on_alarm : callable
+        Called with the error record of a bad line; with a sentence for an alarm, before its commit.
     metrics : MetricsFile, optional
         Kept up to date.
     strict : bool
@@ -61,9 +58,8 @@ class Watcher:
     >>> import numpy as np
     >>> mdp, records = MDP(np.array([[0, 0]]), initial=0, horizon=1), []
     >>> watcher = Watcher(Monitor(mdp), commit=lambda lines, _: records.append(lines))
-    >>> lines = [b'{"round": 1, "loss": [[[0, 1]]]}', b'{"round": 1}', b'{"round": 2, "loss": [[[3, 1]]]}']
-    >>> watcher.run(lines).summary()["total"], len(records), watcher.tally.bad_lines
-    (2.0, 2, 1)
+    >>> watcher.run([b'{"round": 1, "loss": [[[0, 1]]]}', b'{"round": 2, "loss": [[[3, 1]]]}']).progress.total
+    2.0
     """
 
     def __init__(
@@ -95,23 +91,7 @@ class Watcher:
         self._waiting_since = 0.0
 
     def run(self, lines: Iterable[bytes | None]) -> Tally:
-        """Price every line, and commit every record.
-
-        Parameters
-        ----------
-        lines : iterable of bytes or None
-            None between lines is a pause: no further line is waiting, so what waits is committed.
-
-        Returns
-        -------
-        Tally
-            What was counted.
-
-        Raises
-        ------
-        InputError
-            At the first bad line, if `strict`; the rounds before it are committed.
-        """
+        """Price every line, and commit every record; None among the lines is a pause: commit what waits."""
         try:
             number = 0
             for line in lines:
