@@ -99,7 +99,7 @@ class Monitor:
         self.rounds = 0
         self._sum = Fraction(0)  # exact, so that the total is that of the batch to the last bit
         self._previous: FloatArray | None = None
-        self._pricer = BlockPricer(mdp, ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
+        self.pricer = BlockPricer(mdp, ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
 
     @property
     def total(self) -> float:
@@ -123,7 +123,7 @@ class Monitor:
         called = self.rounds if number is None else number
         fresh = as_loss(self.mdp, loss, name=f"loss of round {called}")
         known = [] if self._previous is None else [self._previous]
-        motion = self._pricer(called - len(known), len(known), np.stack([*known, fresh]))
+        motion = self.pricer(called - len(known), len(known), np.stack([*known, fresh]))
         numbers = {name: column[-1].item() for name, column in motion.columns().items()}
         priced = PricedRound(called, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
         total = self._sum + Fraction(priced.price)
@@ -151,14 +151,14 @@ class Monitor:
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot stores, by name, without the problem."""
-        ties = self._pricer.ties
+        ties = self.pricer.ties
         arrays: dict[str, npt.NDArray[Any]] = {
             "snapshot_schema": np.array(SNAPSHOT_SCHEMA),
             "fingerprint": np.array(self.mdp.fingerprint),
             "rounds": np.array(self.rounds),
             "sum": np.array(str(self._sum)),
             "ties": np.array([ties.absolute, ties.relative, ties.band]),
-            "exact_when_ambiguous": np.array(self._pricer.exact_when_ambiguous),
+            "exact_when_ambiguous": np.array(self.pricer.exact_when_ambiguous),
         }
         return arrays if self._previous is None else arrays | {"previous": self._previous}
 

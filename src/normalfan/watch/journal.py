@@ -19,17 +19,17 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
+from normalfan.array_files import pack_arrays
+from normalfan.errors import InputError, WorkStopped
 from normalfan.files import check_target, remove_drafts, written_atomically
-from normalfan.pricing.monitor import Monitor, read_snapshot
+from normalfan.pricing.monitor import Monitor, read_snapshot, stored, stored_count, stored_sum
 from normalfan.problem.mdp import MDP
 
 BLOCK = 2**20
@@ -44,6 +44,10 @@ class Progress:
     total: float = 0.0
     crossings: int = 0
     alarms: int = 0
+    features: str = field(default="", repr=False)  # a digest of what coefficients are multiplied with
+    recent: tuple[tuple[int, int], ...] = field(
+        default=(), repr=False
+    )  # last rounds, digests of their losses
 
 
 class Journal:
@@ -55,8 +59,8 @@ class Journal:
         if state.exists():
             arrays = _read_state(state)
             self.monitor = Monitor.from_arrays(arrays, mdp, state)
-            self.progress = _progress(arrays)
-            self._length, self._checksum = int(arrays["length"]), int(arrays["checksum"])
+            self.progress = _progress(arrays, state)
+            self._length, self._checksum = (stored_count(arrays, n, state) for n in ("length", "checksum"))
             pending = arrays["pending"].tobytes()
         else:
             self.monitor, self.progress = Monitor(mdp), Progress()
@@ -66,21 +70,35 @@ class Journal:
 
     def commit(self, records: bytes, progress: Progress) -> None:
         """Make permanent what `monitor` has priced since the last commit: these lines, and this progress."""
+        self.check_unmoved()
         os.fsync(self.out.fileno())
-        counted = {name: getattr(progress, name) for name in ("last_round", "crossings", "alarms")}
+        counted = {
+            name: getattr(progress, name) for name in ("last_round", "crossings", "alarms", "features")
+        }
+        arrays = {
+            **self.monitor.to_arrays(),
+            **{f"progress_{name}": np.array(n) for name, n in counted.items() if n is not None},
+            "progress_recent": np.array(progress.recent, dtype=np.int64).reshape(-1, 2),
+            "length": np.array(self._length),
+            "checksum": np.array(self._checksum),
+            "pending": np.frombuffer(records, dtype=np.uint8),
+        }
         with written_atomically(self.state) as file:
-            np.savez(
-                file,
-                allow_pickle=False,
-                **self.monitor.to_arrays(),
-                **{f"progress_{name}": np.array(n) for name, n in counted.items() if n is not None},
-                length=np.array(self._length),
-                checksum=np.array(self._checksum),
-                pending=np.frombuffer(records, dtype=np.uint8),
-            )
+            file.write(pack_arrays(arrays))
         _sync_directory(self.state.parent)
         self.progress = progress
         self._append(records)
+
+    def check_unmoved(self) -> None:
+        """Stop if the output is not where it was, or not as long: nobody would read its records."""
+        mine, path = os.fstat(self.out.fileno()), Path(self.out.name)
+        is_there = path.exists() and os.path.samestat(path.stat(), mine)
+        if not is_there or mine.st_size != self._length:
+            raise WorkStopped(
+                f"{path} was moved, deleted or changed in length while the watch was running, but only the "
+                f"watch may write to its output: put back the file with its {self._length} bytes and start "
+                f"again; nothing was priced since the last record in it."
+            )
 
     def _append(self, records: bytes) -> None:
         written = 0
@@ -144,6 +162,7 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
         remove_drafts(state)
         journal = Journal(mdp, state, output)
         yield journal
+        journal.check_unmoved()
         os.fsync(output.fileno())
 
 
@@ -169,7 +188,7 @@ def read_progress(state: str | Path) -> Progress:
     >>> read_progress("not-there.npz")
     Progress(last_round=None, rounds=0, total=0.0, crossings=0, alarms=0)
     """
-    return _progress(_read_state(Path(state))) if Path(state).exists() else Progress()
+    return _progress(_read_state(Path(state)), state) if Path(state).exists() else Progress()
 
 
 def _check_pair(state: Path, out: Path) -> None:
@@ -184,7 +203,9 @@ def _check_pair(state: Path, out: Path) -> None:
 
 def _read_state(state: Path) -> Mapping[str, npt.NDArray[Any]]:
     arrays = read_snapshot(state)
-    if "pending" not in arrays:
+    pending, recent = arrays.get("pending"), arrays.get("progress_recent")
+    is_state = pending is not None and pending.dtype == np.uint8 and pending.ndim == 1
+    if not is_state or recent is None or recent.dtype != np.int64 or recent.shape[1:] != (2,):
         raise InputError(
             f"{state} is the snapshot of a monitor, but not the state of a watch: give the file that an "
             f"earlier watch wrote, or a new path."
@@ -192,14 +213,17 @@ def _read_state(state: Path) -> Mapping[str, npt.NDArray[Any]]:
     return arrays
 
 
-def _progress(arrays: Mapping[str, npt.NDArray[Any]]) -> Progress:
-    last = arrays.get("progress_last_round")
+def _progress(arrays: Mapping[str, npt.NDArray[Any]], state: str | Path) -> Progress:
+    names = ("rounds", "progress_crossings", "progress_alarms")
+    rounds, crossings, alarms = (stored_count(arrays, name, state) for name in names)
     return Progress(
-        last_round=None if last is None else int(last),
-        rounds=int(arrays["rounds"]),
-        total=float(Fraction(str(arrays["sum"]))),
-        crossings=int(arrays["progress_crossings"]),
-        alarms=int(arrays["progress_alarms"]),
+        last_round=stored(arrays, "progress_last_round", "i", state) if rounds else None,
+        rounds=rounds,
+        total=float(stored_sum(arrays, state)),
+        crossings=crossings,
+        alarms=alarms,
+        features=stored(arrays, "progress_features", "U", state),
+        recent=tuple(map(tuple, arrays["progress_recent"].tolist())),
     )
 
 

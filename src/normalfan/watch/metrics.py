@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normalfan.errors import InputError
-from normalfan.files import check_target, written_atomically
+from normalfan.files import check_target, remove_drafts, written_atomically
 from normalfan.watch.journal import Progress
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Tally:
     skipped: int = 0
     bad_lines: int = 0
     alarms: int = 0
+    first_error: str | None = None
     last_price: float | None = None
     last_value: float | None = None
     last_update: float | None = None  # Unix time
@@ -76,6 +77,7 @@ class MetricsFile:
                 "pip install 'normalfan[watch]'."
             ) from None
         check_target("the metrics file", path)
+        remove_drafts(path)
         self.path = Path(path)
         self.model = model
         self._due = 0.0  # on the monotonic clock
