@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,8 @@ def check_target(name: str, path: str | Path | None, suffixes: Sequence[str] = (
 def written_atomically(path: str | Path) -> Iterator[IO[bytes]]:
     """A file to write to, which gets its name only when it is complete and on disk.
 
-    Readers of `path` find the old content or the new, never half of it, even after a power cut.
+    Readers of `path` find the old content or the new, never half of it, even after a power cut. The mode of
+    a file that is replaced stays.
     """
     target = Path(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
@@ -54,6 +56,8 @@ def written_atomically(path: str | Path) -> Iterator[IO[bytes]]:
         raise
     try:
         with os.fdopen(handle, "wb") as file:
+            if target.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())

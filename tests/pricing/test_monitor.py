@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import random_problem
+from sentences import check_refusal
 
 import normalfan as nf
+from normalfan.array_files import pack_arrays, unpack_arrays
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -108,8 +111,67 @@ def test_a_failed_save_leaves_the_old_snapshot(tmp_path: Path, monkeypatch: pyte
     def disk_full(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(np, "savez", disk_full)
+    monkeypatch.setattr("normalfan.pricing.monitor.pack_arrays", disk_full)
     with pytest.raises(OSError, match="no space"):
         monitor.save(path)
     assert nf.Monitor.load(path).rounds == 0
     assert list(tmp_path.iterdir()) == [path]
+
+
+def small_monitor() -> nf.Monitor:
+    monitor = nf.Monitor(nf.MDP(np.array([[0, 1], [1, 0]]), 0, horizon=2))
+    monitor.update(np.zeros((2, 2, 2)))
+    monitor.update(np.arange(8.0).reshape(2, 2, 2))
+    return monitor
+
+
+def test_every_flipped_bit_of_a_snapshot_is_refused_or_changes_nothing(tmp_path: Path) -> None:
+    monitor, path = small_monitor(), tmp_path / "s.npz"
+    monitor.save(path, with_problem=False)
+    whole = path.read_bytes()
+    same = {name: array.tolist() for name, array in monitor.to_arrays().items()}
+    refused = 0
+    for bit in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            loaded = nf.Monitor.load(path, monitor.mdp)
+        except nf.InputError:
+            refused += 1
+        else:
+            assert {name: array.tolist() for name, array in loaded.to_arrays().items()} == same, bit
+    assert refused > 0.6 * 8 * len(whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("ties", value) for value in (None, np.array([0.0, 1.0]), np.array([0.0, np.nan, 1.0]))),
+        *(("rounds", value) for value in (None, np.array([1, 2]), np.array(-7), np.array(2.9))),
+        *(("sum", np.array(value)) for value in ("abc", "1/0", "-1", "1e400", "nan", 3)),
+        *(("exact_when_ambiguous", value) for value in (None, np.array("x"), np.array(2))),
+        *(("snapshot_schema", value) for value in (None, np.array("x"), np.array([1, 1]), np.array(9))),
+        *(("fingerprint", value) for value in (None, np.array(3), np.array("other"))),
+        *(("previous", value) for value in (np.zeros(3), np.full((2, 2, 2), np.inf), np.array("x"))),
+        *((f"problem_{name}", None) for name in ("horizon", "initial", "nexts", "schema")),
+        ("problem_horizon", np.array([1, 2])),
+    ],
+)
+def test_a_malformed_snapshot_is_refused_by_name(name: str, value: Any, tmp_path: Path) -> None:
+    small_monitor().save(tmp_path / "s.npz")
+    arrays = unpack_arrays((tmp_path / "s.npz").read_bytes(), "s")
+    changed = {key: array for key, array in (arrays | {name: value}).items() if array is not None}
+    (tmp_path / "s.npz").write_bytes(pack_arrays(changed))
+    check_refusal(lambda: nf.Monitor.load(tmp_path / "s.npz"), "")
+
+
+def test_a_total_beyond_all_floats_is_refused_and_the_monitor_goes_on() -> None:
+    monitor = nf.Monitor(nf.MDP(np.array([[0, 0]]), 0, horizon=1))
+    for loss in ([0.0, 8e307], [8e307, 0.0], [0.0, 8e307]):
+        monitor.update([[loss]])
+    before = monitor.to_arrays()
+    check_refusal(lambda: monitor.update([[[8e307, 0.0]]]), "round 3 add up")
+    for name, array in monitor.to_arrays().items():
+        assert np.array_equal(array, before[name]), name
+    assert monitor.update([[[1.0, 0.0]]]).price == 1

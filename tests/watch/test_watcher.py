@@ -48,7 +48,7 @@ def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_numbers_must_rise_and_may_jump() -> None:
-    lines = [arms(5, 0, 1), arms(5, 9, 0), arms(2, 9, 0), arms(20, 1, 0), b"", b"  ", arms(20, 0, 1)]
+    lines = [arms(5, 0, 1), arms(5, 0, 1), arms(2, 9, 0), arms(20, 1, 0), b"", b"  ", arms(20, 1, 0)]
     watched = Watched(ARMS, lines)
     assert [(r["round"], r["since"], r["price"]) for r in watched.records] == [(5, None, 0), (20, 5, 1)]
     assert watched.tally.skipped == 3

@@ -6,7 +6,9 @@ or work that cannot go on with one and exit code 1.
 
 from __future__ import annotations
 
+import io
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -48,23 +50,29 @@ def _options(
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # for terminals that do not have every character
     try:
         app()
     except InputError as error:
-        typer.echo(f"normalfan: {error}", err=True)
+        _complain(error)
         sys.exit(BAD_INPUT)
     except WorkStopped as stopped:
-        typer.echo(f"normalfan: {stopped}", err=True)
+        _complain(stopped)
         sys.exit(FAILED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain about it at exit.
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        what = error.filename or "a file"
-        typer.echo(
-            f"normalfan: {what} could not be read or written ({error.strerror}), but this command needs it: "
-            f"check the path, its permissions and the space left.",
-            err=True,
+        _complain(
+            f"{error.filename or 'a file'} could not be read or written ({error.strerror}), but this command "
+            f"needs it: check the path, its permissions and the space left."
         )
         sys.exit(FAILED)
+
+
+def _complain(message: object) -> None:
+    with suppress(OSError):  # the exit code is still seen by somebody
+        typer.echo(f"normalfan: {message}", err=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -11,10 +14,11 @@ import typer
 
 from normalfan.cli.output import print_json
 from normalfan.cli.sources import Features, Horizon, Model, Start, read_model
-from normalfan.errors import InputError
+from normalfan.errors import InputError, WorkStopped
 
 if TYPE_CHECKING:
     from normalfan.problem.mdp import MDP
+    from normalfan.watch.feed import Feed
     from normalfan.watch.metrics import Tally
 
 ALARM = 3
@@ -51,6 +55,9 @@ def watch(
     prometheus: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep metrics for Prometheus in this text file.")
     ] = None,
+    max_line: Annotated[
+        float, typer.Option(metavar="MIB", min=0.001, help="Refuse lines longer than this, in MiB.")
+    ] = 16,
     status: Annotated[
         bool, typer.Option("--status", help="Print the last round that the state has priced, and exit.")
     ] = False,
@@ -70,7 +77,7 @@ def watch(
     line gets a record {"line": 12, "error": "…"}, and the stream goes on.
 
     Exit codes: 0 the stream ended, or SIGTERM or SIGINT ended it; 1 reading or writing failed; 2 bad input
-    (with --strict also a bad line); 3 an alarm was raised.
+    (no line could be priced, or with --strict one); 3 an alarm was raised.
 
     Example:  normalfan watch battery.npz --state s.npz --out prices.jsonl --alarm 'price>1%' < losses.jsonl
     """
@@ -91,14 +98,18 @@ def watch(
         "rules": rules,
         "metrics": metrics,
         "strict": strict,
+        "longest": int(max_line * 2**20),
     }
     try:
         tally = _watch(mdp, state, out, options)
-    except BrokenPipeError:
-        # Nobody reads the prices any more. What is still in the buffer must not be sent at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # of standard output: nobody reads the prices any more
         raise typer.Exit from None
     _print_summary(tally, as_json, on_stdout=state is not None)
+    if tally.bad_lines and not tally.priced + tally.skipped:
+        raise InputError(
+            f"none of the lines can be priced ({tally.bad_lines} are bad), but a watch is for rounds: "
+            f"mend their source. {tally.first_error}"
+        )
     if tally.alarms:
         raise typer.Exit(ALARM)
 
@@ -107,31 +118,48 @@ def _watch(mdp: MDP, state: Path | None, out: Path | None, options: dict[str, An
     from normalfan.pricing.monitor import Monitor
     from normalfan.watch import Watcher, open_feed, open_journal
 
-    def print_alarm(alarm: str) -> None:
-        typer.echo(f"normalfan: {alarm}", err=True)
-
-    def print_records(records: bytes, _: object = None) -> None:
-        _write(sys.stdout, records)
-
-    options["on_alarm"] = print_alarm
+    # Only a metrics file shows that an idle watch is alive.
+    patience = 1.0 if options["metrics"] else None
+    arriving = open_feed(
+        _descriptor("standard input", sys.stdin), longest=options["longest"], patience=patience
+    )
     if state is None or out is None:
-        with open_feed(_stdin()) as feed:
-            return Watcher(Monitor(mdp), print_records, on_bad_line=print_records, **options).run(feed)
-    with open_journal(mdp, state, out) as journal, open_feed(_stdin()) as feed:
-        return Watcher(
-            journal.monitor,
-            journal.commit,
-            progress=journal.progress,
-            on_bad_line=lambda record: _write(sys.stderr, record),
-            latency=LATENCY,
-            **options,
-        ).run(feed)
+        shown = _descriptor("standard output", sys.stdout)
+        with arriving as feed:
+
+            def print_records(records: bytes, _: object = None) -> None:
+                if feed.write(shown, records) < len(records):
+                    raise WorkStopped(
+                        "standard output was full when the watch was asked to stop, but must take every "
+                        "price: read it to its end, or keep the prices with --state and --out."
+                    )
+
+            options |= {"on_alarm": _alarm_printer(feed), "on_bad_line": print_records}
+            return Watcher(Monitor(mdp), print_records, **options).run(feed)
+    with open_journal(mdp, state, out) as journal, arriving as feed:
+        options |= {"on_alarm": _alarm_printer(feed), "on_bad_line": partial(_print_diagnostic, feed)}
+        options |= {"progress": journal.progress, "latency": LATENCY}
+        return Watcher(journal.monitor, journal.commit, **options).run(feed)
 
 
-def _stdin() -> int:
-    if sys.stdin is None:
-        raise InputError("standard input is closed, but losses arrive there: open it, as with < FILE.")
-    return sys.stdin.fileno()
+def _alarm_printer(feed: Feed) -> Callable[[str], None]:
+    return lambda alarm: _print_diagnostic(feed, f"normalfan: {alarm}\n".encode())
+
+
+def _print_diagnostic(feed: Feed, text: bytes) -> None:
+    """Diagnostics may be lost, if nobody reads them; rounds may not."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            feed.write(sys.stderr.fileno(), text)
+
+
+def _descriptor(name: str, stream: TextIO | None) -> int:
+    if stream is None:
+        raise InputError(
+            f"{name} is closed, but losses arrive on standard input and prices leave on standard output: "
+            f"open it, as with < FILE and > FILE."
+        )
+    return stream.fileno()
 
 
 def _check_options(state: Path | None, out: Path | None, status: bool) -> None:
@@ -161,15 +189,15 @@ def _print_status(state: Path, as_json: bool) -> None:
 
 
 def _print_summary(tally: Tally, as_json: bool, *, on_stdout: bool) -> None:
-    if as_json:
-        print_json(tally.summary(), err=not on_stdout)
-    elif on_stdout:
-        typer.echo(
-            f"{tally.priced} rounds priced, {tally.skipped} lines skipped, {tally.bad_lines} bad; "
-            f"{tally.progress.rounds} rounds in all cost {tally.progress.total:.6g}."
-        )
-
-
-def _write(stream: TextIO, records: bytes) -> None:
-    stream.buffer.write(records)
-    stream.flush()
+    try:
+        if as_json:
+            print_json(tally.summary(), err=not on_stdout)
+        elif on_stdout:
+            typer.echo(
+                f"{tally.priced} rounds priced, {tally.skipped} lines skipped, {tally.bad_lines} bad; "
+                f"{tally.progress.rounds} rounds in all cost {tally.progress.total:.6g}."
+            )
+    except BrokenPipeError:
+        # The rounds are safe, and nobody wants to know. What is in the buffer must not be sent at exit.
+        stream = sys.stdout if on_stdout else sys.stderr
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

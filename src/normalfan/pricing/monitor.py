@@ -4,22 +4,24 @@
 rounds, the last one and the new one: the numbers are the same to the bit, because a round's arithmetic
 does not depend on its neighbours in the block.
 
-A snapshot holds the last loss, the counters, the tie rule and the problem, written by atomic rename: a
-reader finds the old snapshot or the new one, never half of one.
+A snapshot holds the last loss, the counters, the tie rule and the problem, with a checksum, and is written by
+atomic rename: a reader finds the old snapshot or the new one, never half of one.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.array_files import pack_arrays, unpack_arrays
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -39,33 +41,6 @@ class PricedRound:
 
     The numbers are those of the same round in a `PricedMotion`, under the same names in the singular.
 
-    Attributes
-    ----------
-    round : int
-        Its number.
-    price, value : float
-        Γ_t and J*_t.
-    crossed : bool
-        The optimal face is not the previous one.
-    dimension : int
-        Of the optimal face.
-    variation_l1, variation_l2, variation_linf : float
-        How far the loss moved since the round before.
-    margin : float
-        Cone margin; infinite if no plan is outside the face.
-    margin_exact : bool
-        The margin is exact, not a lower bound.
-    advantage_gap : float
-        The smallest advantage of an action that the face leaves out.
-    ambiguous : bool
-        The price or the crossing depends on a near-tie.
-    lowest_price, highest_price : float
-        The price if near-ties are read as ties, and if they are read as differences.
-    decided_exactly : bool
-        The near-tie was decided in rational arithmetic.
-    by_step : tuple of float [H]
-        The part of the price paid at each step.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -76,21 +51,21 @@ class PricedRound:
     """
 
     round: int
-    price: float
-    value: float
-    crossed: bool
-    dimension: int
-    variation_l1: float
+    price: float  # Γ_t
+    value: float  # J*_t
+    crossed: bool  # the optimal face is not the previous one
+    dimension: int  # of the optimal face
+    variation_l1: float  # how far the loss moved since the round before
     variation_l2: float
     variation_linf: float
-    margin: float
-    margin_exact: bool
-    advantage_gap: float
-    ambiguous: bool
-    lowest_price: float
+    margin: float  # of the cone; infinite if no plan is outside the face
+    margin_exact: bool  # or a lower bound
+    advantage_gap: float  # the smallest advantage of an action that the face leaves out
+    ambiguous: bool  # the price or the crossing depends on a near-tie
+    lowest_price: float  # the exact price lies between these two
     highest_price: float
-    decided_exactly: bool
-    by_step: tuple[float, ...] = field(repr=False)  # [H]
+    decided_exactly: bool  # the near-tie was decided in rational arithmetic
+    by_step: tuple[float, ...] = field(repr=False)  # [H]: the part of the price paid at each step
 
     def _repr_html_(self) -> str:
         row = (self.round, number(self.price), number(self.value), "yes" if self.crossed else "no")
@@ -109,11 +84,6 @@ class Monitor:
     exact_when_ambiguous : bool
         Decide rounds that depend on a near-tie in rational arithmetic (slow).
 
-    Attributes
-    ----------
-    rounds : int
-        How many rounds were priced so far.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -129,7 +99,7 @@ class Monitor:
         self.rounds = 0
         self._sum = Fraction(0)  # exact, so that the total is that of the batch to the last bit
         self._previous: FloatArray | None = None
-        self._pricer = BlockPricer(mdp, ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
+        self.pricer = BlockPricer(mdp, ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
 
     @property
     def total(self) -> float:
@@ -145,123 +115,68 @@ class Monitor:
         return f"Monitor: {counted(self.rounds, 'round')}, total {number(self.total)}"
 
     def update(self, loss: npt.ArrayLike, *, number: int | None = None) -> PricedRound:
-        """Price the next round. A loss that is refused leaves the monitor as it was.
+        """Price the next round: the same numbers as `price_stream` gives, to the bit.
 
-        Parameters
-        ----------
-        loss : array [H, S, A]
-            The loss of the round.
-        number : int, optional
-            The number of the round in its record and in refusals, if not counted from 0.
-
-        Returns
-        -------
-        PricedRound
-            The same numbers as `price_stream` gives.
-
-        Raises
-        ------
-        InputError
-            If the loss has the wrong shape or is not finite.
+        `number` is what the round is called, if not counted from 0. A loss that is refused leaves the monitor
+        as it was.
         """
         called = self.rounds if number is None else number
         fresh = as_loss(self.mdp, loss, name=f"loss of round {called}")
         known = [] if self._previous is None else [self._previous]
-        motion = self._pricer(called - len(known), len(known), np.stack([*known, fresh]))
+        motion = self.pricer(called - len(known), len(known), np.stack([*known, fresh]))
         numbers = {name: column[-1].item() for name, column in motion.columns().items()}
         priced = PricedRound(called, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
-        self._previous = np.array(fresh)
-        self.rounds += 1
-        self._sum += Fraction(priced.price)
+        total = self._sum + Fraction(priced.price)
+        if total > sys.float_info.max:
+            raise InputError(
+                f"prices up to round {called} add up beyond the range of float64, but their total must be "
+                f"finite: rescale the losses."
+            )
+        self._previous, self._sum, self.rounds = np.array(fresh), total, self.rounds + 1
         return priced
 
     def save(self, path: str | Path, *, with_problem: bool = True) -> None:
-        """Write a snapshot, by atomic rename.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file to write.
-        with_problem : bool
-            Store the problem too. Without it the file is small, and `load` must be given the problem.
-        """
+        """Write a snapshot, by atomic rename; without the problem it is small, and `load` needs it."""
         arrays = self.to_arrays()
         if with_problem:
             arrays |= {f"problem_{name}": a for name, a in mdp_to_arrays(self.mdp).items()}
         with written_atomically(path) as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            file.write(pack_arrays(arrays))
 
     @classmethod
     def load(cls, path: str | Path, mdp: MDP | None = None) -> Monitor:
-        """Resume from a snapshot.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file that `save` wrote.
-        mdp : MDP, optional
-            The problem, if the snapshot was saved without it.
-
-        Returns
-        -------
-        Monitor
-            One that goes on where the saved one stopped.
-
-        Raises
-        ------
-        InputError
-            If the file is no snapshot, or one of another problem than `mdp`.
-        """
+        """Go on where the monitor stopped that wrote a snapshot; give `mdp` if that is not in it."""
         arrays = read_snapshot(path)
         return cls.from_arrays(arrays, _stored_problem(path, arrays) if mdp is None else mdp, path)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot stores, by name, without the problem."""
-        ties = self._pricer.ties
+        ties = self.pricer.ties
         arrays: dict[str, npt.NDArray[Any]] = {
             "snapshot_schema": np.array(SNAPSHOT_SCHEMA),
             "fingerprint": np.array(self.mdp.fingerprint),
             "rounds": np.array(self.rounds),
             "sum": np.array(str(self._sum)),
             "ties": np.array([ties.absolute, ties.relative, ties.band]),
-            "exact_when_ambiguous": np.array(self._pricer.exact_when_ambiguous),
+            "exact_when_ambiguous": np.array(self.pricer.exact_when_ambiguous),
         }
         return arrays if self._previous is None else arrays | {"previous": self._previous}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], mdp: MDP, source: str | Path) -> Monitor:
-        """Resume from what `to_arrays` gave.
-
-        Parameters
-        ----------
-        arrays : mapping of str to arrays
-            What `to_arrays` gave.
-        mdp : MDP
-            The problem.
-        source : str or Path
-            What refusals call the arrays: the name of their file.
-
-        Returns
-        -------
-        Monitor
-            One that goes on where the saved one stopped.
-
-        Raises
-        ------
-        InputError
-            If the arrays belong to another problem.
-        """
-        if str(arrays["fingerprint"]) != mdp.fingerprint:
+        """Resume from what `to_arrays` gave; refusals call the arrays by the name of their file, `source`."""
+        fingerprint = stored(arrays, "fingerprint", "U", source)
+        if fingerprint != mdp.fingerprint:
             raise InputError(
-                f"{source} is a snapshot of another problem (its fingerprint begins "
-                f"{str(arrays['fingerprint'])[:12]}, not {mdp.fingerprint[:12]}), but a monitor resumes "
-                f"only its own: pass the problem it was taken of, or start a new monitor."
+                f"{source} is a snapshot of another problem (its fingerprint begins {fingerprint[:12]}, not "
+                f"{mdp.fingerprint[:12]}), but a monitor resumes only its own: pass the problem it was taken "
+                f"of, or start a new monitor."
             )
-        absolute, relative, band = arrays["ties"].tolist()
-        exactly = bool(arrays["exact_when_ambiguous"])
-        monitor = cls(mdp, ties=TieRule(absolute, relative, band), exact_when_ambiguous=exactly)
-        monitor.rounds = int(arrays["rounds"])
-        monitor._sum = Fraction(str(arrays["sum"]))
+        ties = TieRule(*stored(arrays, "ties", "f", source, length=3))
+        exactly = stored(arrays, "exact_when_ambiguous", "b", source)
+        monitor = cls(mdp, ties=ties, exact_when_ambiguous=exactly)
+        monitor.rounds = stored_count(arrays, "rounds", source)
+        monitor._sum = stored_sum(arrays, source)
         if "previous" in arrays:
             monitor._previous = as_loss(mdp, arrays["previous"], name=f"the last loss in {source}")
         return monitor
@@ -270,19 +185,61 @@ class Monitor:
 def read_snapshot(path: str | Path) -> Mapping[str, npt.NDArray[Any]]:
     """The arrays of a snapshot by name, with whatever else was stored beside them."""
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = dict(stored)
-    except (BadZipFile, EOFError, OSError, TypeError, ValueError) as error:
+        content = Path(path).read_bytes()
+    except OSError as error:
         raise InputError(
-            f"{path} cannot be read as a snapshot ({error}), but must be a file written by "
-            f"Monitor.save: check the path, or start a new monitor."
+            f"{path} cannot be opened ({error.strerror}), but must be a file written by Monitor.save: "
+            f"check the path, or start a new monitor."
         ) from error
-    if int(arrays.get("snapshot_schema", np.array(0))) != SNAPSHOT_SCHEMA:
+    arrays = unpack_arrays(content, str(path))
+    if np.array_equal(arrays.get("snapshot_schema", 0), SNAPSHOT_SCHEMA):
+        return arrays
+    raise InputError(
+        f"{path} is not a snapshot of schema {SNAPSHOT_SCHEMA}, but this version reads no other: "
+        f"load it with the version of normalfan that wrote it, or start a new monitor."
+    )
+
+
+def stored(
+    arrays: Mapping[str, npt.NDArray[Any]],
+    name: str,
+    kinds: str,
+    source: str | Path,
+    length: int | None = None,
+) -> Any:
+    """One field of a snapshot, as Python's own: a single number or text, or a list of `length`."""
+    array, shape = arrays.get(name), () if length is None else (length,)
+    if array is None or array.dtype.kind not in kinds or array.shape != shape:
+        found = "missing" if array is None else f"of type {array.dtype} and shape {list(array.shape)}"
         raise InputError(
-            f"{path} is not a snapshot of schema {SNAPSHOT_SCHEMA}, but this version reads no other: "
-            f"load it with the version of normalfan that wrote it, or start a new monitor."
+            f"{name} in {source} is {found}, but must be as Monitor.save writes it: "
+            f"take an undamaged copy, or start a new monitor."
         )
-    return arrays
+    return array.tolist()
+
+
+def stored_count(arrays: Mapping[str, npt.NDArray[Any]], name: str, source: str | Path) -> int:
+    count: int = stored(arrays, name, "iu", source)
+    if count < 0:
+        raise InputError(
+            f"{name} in {source} is {count}, but nothing is counted below 0: take an undamaged copy."
+        )
+    return count
+
+
+def stored_sum(arrays: Mapping[str, npt.NDArray[Any]], source: str | Path) -> Fraction:
+    """The sum of all prices, exact."""
+    text = stored(arrays, "sum", "U", source)
+    try:
+        total = Fraction(text)
+        if 0 <= float(total) < math.inf:
+            return total
+    except (ValueError, ArithmeticError):
+        pass
+    raise InputError(
+        f"sum in {source} is {text[:40]!r}, but must be a fraction that is not below 0: "
+        f"take an undamaged copy."
+    )
 
 
 def _stored_problem(path: str | Path, arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
@@ -293,4 +250,10 @@ def _stored_problem(path: str | Path, arrays: Mapping[str, npt.NDArray[Any]]) ->
             f"{path} was saved without its problem, but a monitor needs one: "
             f"pass it, as in Monitor.load(path, mdp)."
         )
-    return mdp_from_arrays(problem)
+    try:
+        return mdp_from_arrays(problem)
+    except (LookupError, TypeError) as error:
+        raise InputError(
+            f"the problem in {path} is not complete ({error}), but must be as Monitor.save writes it: "
+            f"pass the problem, as in Monitor.load(path, mdp)."
+        ) from error

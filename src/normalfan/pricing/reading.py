@@ -96,7 +96,7 @@ class Reader:
         self.rounding = 8.0 * (mdp.horizon + 1) * (mdp.most_successors + 4) * UNIT
 
     @cached_property
-    def _rows(self) -> tuple[Any, ...]:
+    def rows(self) -> tuple[Any, ...]:
         """The transitions as sparse rows: rows from one step to the next, indptr, indices, weights, sums."""
         from normalfan._kernels.reading import row_sums
 
@@ -138,7 +138,7 @@ class Reader:
         marks = np.zeros(shape, dtype=np.int8)
         rule = (math.ldexp(self.ties.absolute, -exponent), self.ties.relative, self.ties.band)
         read_kernel(
-            scaled, self.mdp.reachable, *self._rows, self.twins, rule, advantages, low, high, marks,
+            scaled, self.mdp.reachable, *self.rows, self.twins, rule, advantages, low, high, marks,
             *(np.zeros(layers) for _ in range(4)), Room(*np.empty((4, shape[2]))),
         )  # fmt: skip
         return Reading(np.ldexp(advantages, exponent), low, high, marks, exponent)

@@ -21,14 +21,8 @@ from normalfan.pricing.monitor import PricedRound
 
 FLAGS = ("crossed", "ambiguous")
 QUANTITIES = (
-    "price",
-    "total",
-    "value",
-    "margin",
-    "dimension",
-    "variation_l1",
-    "variation_l2",
-    "variation_linf",
+    *("price", "total", "value", "margin", "dimension"),
+    *("variation_l1", "variation_l2", "variation_linf"),
 )
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -49,11 +43,11 @@ class AlarmRule:
     Parameters
     ----------
     name : str
-        A flag (`crossed`, `ambiguous`) or a quantity (`price`, `total`, `value`, `margin`, …).
+        A flag or a quantity.
     comparison : str
         One of >, >=, <, <=; empty for a flag.
     bound : float
-        The number that the quantity is compared with.
+        What the quantity is compared with.
     percent : bool
         Whether the bound is a percentage of the round's |value|.
 
@@ -70,22 +64,7 @@ class AlarmRule:
 
     @classmethod
     def parse(cls, text: str) -> AlarmRule:
-        """Read a rule.
-
-        Parameters
-        ----------
-        text : str
-            The rule, as in "price>100", "price>1%" or "crossed".
-
-        Returns
-        -------
-        AlarmRule
-
-        Raises
-        ------
-        InputError
-            If the text is not a rule.
-        """
+        """Read a rule such as "price>100", "price>1%" or "crossed"."""
         match = _FORM.fullmatch(text)
         name, comparison, number, percent = match.groups(default="") if match else ("", "", "", "")
         if name in FLAGS and not comparison:
@@ -101,19 +80,7 @@ class AlarmRule:
         return cls(name, comparison, bound, bool(percent))
 
     def raised_by(self, step: PricedRound, total_before: float, total: float) -> bool:
-        """Whether a round raises the alarm.
-
-        Parameters
-        ----------
-        step : PricedRound
-            The round.
-        total_before, total : float
-            The sum of all prices before and after the round.
-
-        Returns
-        -------
-        bool
-        """
+        """Whether a round that takes the sum of prices from `total_before` to `total` raises it."""
         if not self.comparison:
             return bool(getattr(step, self.name))
         holds = _COMPARISONS[self.comparison]

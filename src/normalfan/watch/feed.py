@@ -1,6 +1,6 @@
 """Lines as they arrive.
 
-A feed is an iterator of lines with None, a pause, wherever no further line is waiting: the moment to commit
+A feed is an iterator of lines with None, a pause, wherever no further input is waiting: the moment to commit
 what was priced. If lines are sent one by one, there is a pause after each. If they are sent faster than they
 are priced, many lines share a pause, and so a commit.
 
@@ -18,14 +18,24 @@ from contextlib import contextmanager
 CHUNK = 2**16
 """Bytes read at a time: the capacity of a pipe."""
 
+LONGEST_LINE = 2**24
+"""Bytes that a line may have, unless the user allows more."""
+
+GRACE = 1.0
+"""Seconds for which a full pipe is waited for after the request to stop."""
+
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Feed:
-    """Lines from the file descriptor `source`; while none arrive, a pause every `patience` seconds."""
+    """Lines from the file descriptor `source`; while none arrive, a pause every `patience` seconds, if any.
 
-    def __init__(self, source: int, patience: float = 1.0) -> None:
+    A longer line than `longest` is cut one byte above that, so that the rest of it takes no memory.
+    """
+
+    def __init__(self, source: int, longest: int = LONGEST_LINE, patience: float | None = None) -> None:
         self.source = source
+        self.longest = longest
         self.patience = patience
         self._stopped = False
         self._wake, self._waker = os.pipe()
@@ -37,31 +47,40 @@ class Feed:
             os.write(self._waker, b".")
 
     def __iter__(self) -> Iterator[bytes | None]:
-        for lines in self._batches():
-            for line in lines:
-                if self._stopped:
-                    return
-                yield line
-            yield None
-
-    def _batches(self) -> Iterator[list[bytes]]:
-        begun: list[bytes] = []
+        begun, paused = bytearray(), True
         while not self._stopped:
             # Waiting for both wakes us when a signal arrives; reading alone would go on waiting.
-            ready, _, _ = select.select([self.source, self._wake], [], [], self.patience)
+            ready, _, _ = select.select([self.source, self._wake], [], [], self.patience if paused else 0)
             if self.source not in ready:
-                yield []
+                paused = True
+                yield None
                 continue
             chunk = os.read(self.source, CHUNK)
+            # At the end, a line that its sender did not finish is not JSON, and is reported as that.
+            *ends, rest = chunk.split(b"\n") if chunk or not begun else (b"", b"")
+            for end in ends:
+                if self._stopped:
+                    return
+                begun += end[: self.longest + 1 - len(begun)]
+                yield bytes(begun)
+                begun.clear()
+                paused = False
+            begun += rest[: self.longest + 1 - len(begun)]
             if not chunk:
-                # A line that its sender did not finish is not JSON, and is reported as that.
-                yield [b"".join(begun)] if begun else []
+                yield None
                 return
-            first, *rest = chunk.split(b"\n")
-            begun.append(first)
-            if rest:
-                yield [b"".join(begun), *rest[:-1]]
-                begun = [rest[-1]] if rest[-1] else []
+
+    def write(self, target: int, data: bytes) -> int:
+        """Write, however slow the reader is; returns how many bytes went before a request to stop."""
+        done = 0
+        while done < len(data):
+            sources, patience = ([], GRACE) if self._stopped else ([self._wake], None)
+            _, free, _ = select.select(sources, [target], [], patience)
+            if free:  # a pipe with room takes so much without waiting
+                done += os.write(target, data[done : done + select.PIPE_BUF])
+            elif not sources:
+                break
+        return done
 
     def close(self) -> None:
         """Give back the pipe that `stop` writes to; `source` stays open."""
@@ -70,16 +89,19 @@ class Feed:
 
 
 @contextmanager
-def open_feed(source: int) -> Iterator[Feed]:
-    r"""Read lines until the input ends or the process is asked to stop (SIGTERM, SIGINT).
+def open_feed(source: int, *, longest: int = LONGEST_LINE, patience: float | None = None) -> Iterator[Feed]:
+    """Read lines until the input ends or the process is asked to stop (SIGTERM, SIGINT).
 
-    The signal handlers that were there before come back afterwards. Call it in the main thread, the only
-    one that may set them.
+    Only the main thread may call it, since only that may set signal handlers; former ones come back.
 
     Parameters
     ----------
     source : int
-        A file descriptor, for example `sys.stdin.fileno()`.
+        A file descriptor.
+    longest : int
+        Bytes that a line may have; what follows is not kept.
+    patience : float, optional
+        Seconds after which a pause comes again while no line arrives.
 
     Yields
     ------
@@ -88,15 +110,11 @@ def open_feed(source: int) -> Iterator[Feed]:
 
     Examples
     --------
-    >>> reading, writing = os.pipe()
-    >>> _ = os.write(writing, b'first line\nsecond line\n')
-    >>> os.close(writing)
-    >>> with open_feed(reading) as feed:
-    ...     print([line for line in feed if line is not None])
-    [b'first line', b'second line']
-    >>> os.close(reading)
+    >>> with open("/dev/null") as source, open_feed(source.fileno()) as feed:
+    ...     print(list(feed))
+    [None]
     """
-    feed = Feed(source)
+    feed = Feed(source, longest, patience)
     former = {number: signal.signal(number, feed.stop) for number in STOPPING}
     try:
         yield feed

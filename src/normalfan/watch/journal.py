@@ -1,22 +1,15 @@
 """Each round exactly once, whatever is killed and when.
 
 Two files belong together: the *output*, to which records are only ever appended, and the *state*, a snapshot
-that is replaced as a whole. The state holds the monitor (with the last loss, which the next price needs), the
-length and the checksum of the output, and the *pending* records: those that are counted, but that the output
-may not show yet. A commit of newly priced rounds is
+that is replaced as a whole and that also holds the *pending* records: counted, but perhaps not in the output
+yet. A commit is
 
     1  the output so far is forced to disk            (the next state relies on it)
     2  a state is written beside the old one, forced to disk, and takes its name
     3  the directory is forced to disk                (now the rounds are priced, whatever happens)
     4  the pending records are appended to the output
 
-If the process is killed before 2 is complete, the old state is still there, and the rounds were never priced.
-If it is killed later, the next process finds an output that lacks its pending records, or a part of them, and
-writes them. So nothing is priced twice, nothing is lost, and a record that was ever seen in the output stays
-there: its state was on disk before. This is true for a killed process and for a power cut, as far as the disk
-does what it reports.
-
-A lock keeps a second process away; the system removes it when the process that has it ends.
+Why that is enough: docs/details/journal.md. A lock keeps a second process away; the system removes it.
 """
 
 from __future__ import annotations
@@ -26,17 +19,17 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
+from normalfan.array_files import pack_arrays
+from normalfan.errors import InputError, WorkStopped
 from normalfan.files import check_target, remove_drafts, written_atomically
-from normalfan.pricing.monitor import Monitor, read_snapshot
+from normalfan.pricing.monitor import Monitor, read_snapshot, stored, stored_count, stored_sum
 from normalfan.problem.mdp import MDP
 
 BLOCK = 2**20
@@ -51,18 +44,14 @@ class Progress:
     total: float = 0.0
     crossings: int = 0
     alarms: int = 0
+    features: str = field(default="", repr=False)  # a digest of what coefficients are multiplied with
+    recent: tuple[tuple[int, int], ...] = field(
+        default=(), repr=False
+    )  # last rounds, digests of their losses
 
 
 class Journal:
-    """A state and its output, open and locked; `open_journal` makes it.
-
-    Attributes
-    ----------
-    monitor : Monitor
-        Prices the next round; restored from the state if there is one.
-    progress : Progress
-        What has been counted up to the last commit.
-    """
+    """A state and its output, open and locked; `monitor` and `progress` are those of the last commit."""
 
     def __init__(self, mdp: MDP, state: Path, out: IO[bytes]) -> None:
         self.state = state
@@ -70,8 +59,8 @@ class Journal:
         if state.exists():
             arrays = _read_state(state)
             self.monitor = Monitor.from_arrays(arrays, mdp, state)
-            self.progress = _progress(arrays)
-            self._length, self._checksum = int(arrays["length"]), int(arrays["checksum"])
+            self.progress = _progress(arrays, state)
+            self._length, self._checksum = (stored_count(arrays, n, state) for n in ("length", "checksum"))
             pending = arrays["pending"].tobytes()
         else:
             self.monitor, self.progress = Monitor(mdp), Progress()
@@ -80,30 +69,36 @@ class Journal:
         self._append(pending)  # the last process may have been killed before it did
 
     def commit(self, records: bytes, progress: Progress) -> None:
-        """Make the rounds that `monitor` has priced since the last commit permanent.
-
-        Parameters
-        ----------
-        records : bytes
-            The lines to append to the output.
-        progress : Progress
-            What has been counted, these rounds included.
-        """
+        """Make permanent what `monitor` has priced since the last commit: these lines, and this progress."""
+        self.check_unmoved()
         os.fsync(self.out.fileno())
-        counted = {name: getattr(progress, name) for name in ("last_round", "crossings", "alarms")}
+        counted = {
+            name: getattr(progress, name) for name in ("last_round", "crossings", "alarms", "features")
+        }
+        arrays = {
+            **self.monitor.to_arrays(),
+            **{f"progress_{name}": np.array(n) for name, n in counted.items() if n is not None},
+            "progress_recent": np.array(progress.recent, dtype=np.int64).reshape(-1, 2),
+            "length": np.array(self._length),
+            "checksum": np.array(self._checksum),
+            "pending": np.frombuffer(records, dtype=np.uint8),
+        }
         with written_atomically(self.state) as file:
-            np.savez(
-                file,
-                allow_pickle=False,
-                **self.monitor.to_arrays(),
-                **{f"progress_{name}": np.array(n) for name, n in counted.items() if n is not None},
-                length=np.array(self._length),
-                checksum=np.array(self._checksum),
-                pending=np.frombuffer(records, dtype=np.uint8),
-            )
+            file.write(pack_arrays(arrays))
         _sync_directory(self.state.parent)
         self.progress = progress
         self._append(records)
+
+    def check_unmoved(self) -> None:
+        """Stop if the output is not where it was, or not as long: nobody would read its records."""
+        mine, path = os.fstat(self.out.fileno()), Path(self.out.name)
+        is_there = path.exists() and os.path.samestat(path.stat(), mine)
+        if not is_there or mine.st_size != self._length:
+            raise WorkStopped(
+                f"{path} was moved, deleted or changed in length while the watch was running, but only the "
+                f"watch may write to its output: put back the file with its {self._length} bytes and start "
+                f"again; nothing was priced since the last record in it."
+            )
 
     def _append(self, records: bytes) -> None:
         written = 0
@@ -135,10 +130,8 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
     ----------
     mdp : MDP
         The problem whose losses arrive.
-    state : str or Path
-        The file that holds the state; made by the first commit.
-    out : str or Path
-        The file to which records are appended; made if it does not exist.
+    state, out : str or Path
+        The state, and the output to which records are appended; made if they do not exist.
 
     Yields
     ------
@@ -153,14 +146,10 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
     Examples
     --------
     >>> import tempfile
-    >>> from normalfan.watch import Watcher
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> mdp = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> for line in (b'{"round": 1, "loss": [[[0, 1]]]}', b'{"round": 2, "loss": [[[3, 1]]]}'):
-    ...     with open_journal(mdp, folder / "state.npz", folder / "prices.jsonl") as journal:
-    ...         _ = Watcher(journal.monitor, journal.commit, progress=journal.progress).run([line])
-    >>> read_progress(folder / "state.npz").total, len((folder / "prices.jsonl").read_text().splitlines())
-    (2.0, 2)
+    >>> folder, mdp = Path(tempfile.mkdtemp()), MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> with open_journal(mdp, folder / "state.npz", folder / "prices.jsonl") as journal:
+    ...     print(journal.monitor)
+    Monitor: 0 rounds, total 0
     """
     state, out = Path(state), Path(out)
     _check_pair(state, out)
@@ -173,6 +162,7 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
         remove_drafts(state)
         journal = Journal(mdp, state, output)
         yield journal
+        journal.check_unmoved()
         os.fsync(output.fileno())
 
 
@@ -182,7 +172,7 @@ def read_progress(state: str | Path) -> Progress:
     Parameters
     ----------
     state : str or Path
-        The file that holds the state. If there is none, nothing was counted.
+        The state. If there is no such file, nothing was counted.
 
     Returns
     -------
@@ -198,7 +188,7 @@ def read_progress(state: str | Path) -> Progress:
     >>> read_progress("not-there.npz")
     Progress(last_round=None, rounds=0, total=0.0, crossings=0, alarms=0)
     """
-    return _progress(_read_state(Path(state))) if Path(state).exists() else Progress()
+    return _progress(_read_state(Path(state)), state) if Path(state).exists() else Progress()
 
 
 def _check_pair(state: Path, out: Path) -> None:
@@ -213,7 +203,9 @@ def _check_pair(state: Path, out: Path) -> None:
 
 def _read_state(state: Path) -> Mapping[str, npt.NDArray[Any]]:
     arrays = read_snapshot(state)
-    if "pending" not in arrays:
+    pending, recent = arrays.get("pending"), arrays.get("progress_recent")
+    is_state = pending is not None and pending.dtype == np.uint8 and pending.ndim == 1
+    if not is_state or recent is None or recent.dtype != np.int64 or recent.shape[1:] != (2,):
         raise InputError(
             f"{state} is the snapshot of a monitor, but not the state of a watch: give the file that an "
             f"earlier watch wrote, or a new path."
@@ -221,14 +213,17 @@ def _read_state(state: Path) -> Mapping[str, npt.NDArray[Any]]:
     return arrays
 
 
-def _progress(arrays: Mapping[str, npt.NDArray[Any]]) -> Progress:
-    last = arrays.get("progress_last_round")
+def _progress(arrays: Mapping[str, npt.NDArray[Any]], state: str | Path) -> Progress:
+    names = ("rounds", "progress_crossings", "progress_alarms")
+    rounds, crossings, alarms = (stored_count(arrays, name, state) for name in names)
     return Progress(
-        last_round=None if last is None else int(last),
-        rounds=int(arrays["rounds"]),
-        total=float(Fraction(str(arrays["sum"]))),
-        crossings=int(arrays["progress_crossings"]),
-        alarms=int(arrays["progress_alarms"]),
+        last_round=stored(arrays, "progress_last_round", "i", state) if rounds else None,
+        rounds=rounds,
+        total=float(stored_sum(arrays, state)),
+        crossings=crossings,
+        alarms=alarms,
+        features=stored(arrays, "progress_features", "U", state),
+        recent=tuple(map(tuple, arrays["progress_recent"].tolist())),
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normalfan.errors import InputError
-from normalfan.files import check_target, written_atomically
+from normalfan.files import check_target, remove_drafts, written_atomically
 from normalfan.watch.journal import Progress
 
 if TYPE_CHECKING:
@@ -32,22 +32,16 @@ class Tally:
     skipped: int = 0
     bad_lines: int = 0
     alarms: int = 0
+    first_error: str | None = None
     last_price: float | None = None
     last_value: float | None = None
     last_update: float | None = None  # Unix time
 
     def summary(self) -> dict[str, float | int | None]:
         """The closing summary, by name."""
-        return {
-            "priced": self.priced,
-            "skipped": self.skipped,
-            "bad_lines": self.bad_lines,
-            "alarms": self.alarms,
-            "last_round": self.progress.last_round,
-            "rounds": self.progress.rounds,
-            "total": self.progress.total,
-            "crossings": self.progress.crossings,
-        }
+        own = {name: getattr(self, name) for name in ("priced", "skipped", "bad_lines", "alarms")}
+        shared = ("last_round", "rounds", "total", "crossings")
+        return own | {name: getattr(self.progress, name) for name in shared}
 
 
 class MetricsFile:
@@ -83,20 +77,13 @@ class MetricsFile:
                 "pip install 'normalfan[watch]'."
             ) from None
         check_target("the metrics file", path)
+        remove_drafts(path)
         self.path = Path(path)
         self.model = model
         self._due = 0.0  # on the monotonic clock
 
     def write(self, tally: Tally, *, final: bool = False) -> None:
-        """Write the file, unless that was done less than a second ago.
-
-        Parameters
-        ----------
-        tally : Tally
-            The numbers to show.
-        final : bool
-            Write in any case: there will be no later call.
-        """
+        """Write the file, unless that was done less than a second ago and there will be a later call."""
         if final or time.monotonic() >= self._due:
             with written_atomically(self.path) as file:
                 file.write(exposition(tally, self.model))
