@@ -1,11 +1,8 @@
 """Cells computed by a Dask cluster, given by the address of its scheduler.
 
-The cluster is started by Dask's own tools. Its workers need the same code as the client and must see the
-store under the same path; both are checked on all of them before anything runs, and the code once more with
-every cell, since workers may join later.
-
-Dask hands a batch to another worker when one dies. When the scheduler is gone the run ends, and the same
-command continues it.
+Its workers need the same code as the client and must see the store under the same path: both are checked
+before anything runs, and the code once more with every cell, since workers may join later. Dask hands a batch
+to another worker when one dies.
 """
 
 from __future__ import annotations
@@ -33,10 +30,7 @@ if TYPE_CHECKING:
 
 CONNECTING_SECONDS = 10.0
 WORKERLESS_SECONDS = 60.0
-"""How long to wait for a scheduler to answer, and for a cluster without workers to get one."""
-
-LOOK_AGAIN_SECONDS = 5.0
-"""How often to ask how many workers there are."""
+LOOK_AGAIN_SECONDS = 5.0  # how often to ask how many workers there are
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Many decision problems, each with its own stream of losses: what did each day cost each member?
 
-Members are priced in cells, slices of about a second's work; then the rows of all cells are added up, in
-memory that does not grow with the fleet.
+Members are priced in cells of about a second's work; then their rows are added up, in bounded memory.
 """
 
 from __future__ import annotations
@@ -30,20 +29,11 @@ if TYPE_CHECKING:
 
 TASK = "normalfan.jobs.fleet_task:price_members"
 
-CELL_ENTRIES = 1e8
-"""Entries of losses (rounds × steps × states × actions) that a core prices in about a second."""
-
-MOST_MEMBERS = 512
-"""Members in a cell, if they are small."""
-
-FILES_AT_ONCE = 8
-"""Files that the client looks at together."""
-
-ROWS_AT_ONCE = 8192
-"""Rows in a group of the members' file: polars keeps some groups in memory at a time."""
-
-LISTED = 5
-"""Members that the totals name."""
+CELL_ENTRIES = 1e8  # losses (rounds × steps × states × actions) that a core prices in about a second
+MOST_MEMBERS = 512  # in a cell, if they are small
+FILES_AT_ONCE = 8  # that the client looks at together
+ROWS_AT_ONCE = 8192  # in a group of the members' file: polars keeps some groups in memory at a time
+LISTED = 5  # members that the totals name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +42,10 @@ class MemberTotal:
 
     Attributes
     ----------
-    member : str
-        Its name.
-    total : float
-        Of all its prices.
-    worst_round, worst_price : str, float
-        Its costliest round.
+    member, worst_round : str
+        Its name, and its costliest round.
+    total, worst_price : float
+        Of all its prices, and of that round.
     """
 
     member: str
@@ -72,20 +60,16 @@ class FleetTotals:
 
     Attributes
     ----------
-    members, rounds : int
-        How many members could be priced, and their rounds.
+    members, rounds, problems : int
+        How many members were priced, their rounds, and how many members could not be priced.
     free, negligible, priced : int
         The rounds after each member's first are of one of these kinds.
     total : float
         Of all prices.
-    worst_round : MemberTotal or None
-        The member that has the costliest round of the fleet.
-    costliest : tuple of MemberTotal
-        The five members that cost most.
-    problems : int
-        How many members could not be priced.
+    worst_round, costliest : MemberTotal or None, tuple of MemberTotal
+        The member that has the costliest round, and the five that cost most.
     problem_list : tuple of (str, str)
-        The first five of them, each with the reason.
+        The first five that could not be priced, each with the reason.
     """
 
     members: int
@@ -106,14 +90,10 @@ class FleetResult:
 
     Attributes
     ----------
-    cells : Path
-        A Parquet dataset with a row for each member and lists of its prices, values and crossings.
-    members : Path
-        One Parquet file with the same rows, without the lists.
-    outcome : Outcome
-        How the run went.
-    totals : FleetTotals
-        What all members came to.
+    cells, members : Path
+        A Parquet dataset with lists of each member's prices, and one Parquet file of rows without the lists.
+    outcome, totals : Outcome, FleetTotals
+        How the run went, and what all members came to.
 
     Examples
     --------
@@ -136,7 +116,7 @@ def price_fleet(
     members : Members
         Who is in the fleet.
     folder : str or Path
-        Where results are kept; those that are there already are used again.
+        Where results are kept.
     engine, progress : Engine, bool
         As in `run_cells`.
 
@@ -160,11 +140,8 @@ def price_fleet(
     >>> np.save(folder / "losses.npy", np.reshape([0.0, 1.0, 2.0, 1.5, 0.0, 1.0], (3, 1, 1, 2)))
     >>> rows = [{"member": name, "model": "model.npz", "losses": "losses.npy"} for name in ("a", "b")]
     >>> polars.DataFrame(rows).write_parquet(folder / "fleet.parquet")
-    >>> result = price_fleet(Members.of_table(folder / "fleet.parquet"), folder / "priced", Serial())
-    >>> result.totals.total
+    >>> price_fleet(Members.of_table(folder / "fleet.parquet"), folder / "priced", Serial()).totals.total
     3.0
-    >>> polars.read_parquet(result.members)["total"].to_list()
-    [1.5, 1.5]
     """
     store = Store(Path(folder) / "cells")
     cells = FleetCells(members)
@@ -177,8 +154,7 @@ def price_fleet(
 class FleetCells:
     """The cells of a fleet, made as they are asked for; `keys` are those of the cells made so far.
 
-    How many members share a cell is decided by the size of the first one's stream and by nothing else: the
-    same fleet has the same cells whoever computes them.
+    How many members share a cell is decided by the first one's stream alone: cells are the same everywhere.
     """
 
     def __init__(self, members: Members) -> None:

@@ -18,11 +18,8 @@ REQUIRED = ("member", "model", "losses")
 OPTIONAL = ("features", "default", "axes", "horizon", "start", "rewards")
 PATHS = ("model", "losses", "features")
 
-ROWS_AT_ONCE = 8192
-"""Rows of a table that are read together."""
-
-NAMES_AT_ONCE = 1_000_000
-"""Names that are compared with each other together."""
+ROWS_AT_ONCE = 8192  # of a table, that are read together
+NAMES_AT_ONCE = 1_000_000  # that are compared with each other together
 
 PREFIX = "member="
 ENVIRONMENT = "gym:"
@@ -37,14 +34,10 @@ class Members:
     Examples
     --------
     >>> import polars, tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> rows = [{"member": "north", "model": "north.npz", "losses": "north.npy", "horizon": 24}]
-    >>> polars.DataFrame(rows).write_parquet(folder / "fleet.parquet")
-    >>> members = Members.of_table(folder / "fleet.parquet")
-    >>> members
+    >>> table = Path(tempfile.mkdtemp()) / "fleet.parquet"
+    >>> polars.DataFrame([{"member": "north", "model": "n.npz", "losses": "n.npy"}]).write_parquet(table)
+    >>> Members.of_table(table)
     Members(1 in all)
-    >>> [(member["member"], member["horizon"]) for member in members]
-    [('north', 24)]
     """
 
     _rows: polars.LazyFrame
@@ -66,23 +59,8 @@ class Members:
 
     @classmethod
     def of_table(cls, path: str | Path) -> Members:
-        """The members that a Parquet table lists, one in each row.
-
-        Parameters
-        ----------
-        path : str or Path
-            A table with the columns `member` (its name), `model` and `losses` (paths, which start at the
-            table's folder), and, if needed, `features`, `default`, `axes`, `horizon`, `start` and `rewards`,
-            as in ``normalfan price``; these may be left out in a row, too.
-
-        Returns
-        -------
-        Members
-
-        Raises
-        ------
-        InputError
-            If the file is no such table, is empty, or has two rows of one name.
+        """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
+        `default`, `axes`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its folder.
         """
         import polars
 
@@ -119,26 +97,7 @@ class Members:
         start: str | None = None,
         rewards: bool = False,
     ) -> Members:
-        """Members that share one model, with streams in a Parquet dataset partitioned by member.
-
-        Parameters
-        ----------
-        model : str or Path
-            The model of all members.
-        folder : str or Path
-            The dataset: a folder ``member=NAME`` for each member, with its losses in Parquet files.
-        features, default, horizon, start, rewards
-            As in ``normalfan price``, for all members.
-
-        Returns
-        -------
-        Members
-
-        Raises
-        ------
-        InputError
-            If there is no such folder, or no member in it.
-        """
+        """Members that share one model and options, with streams in a dataset ``member=NAME/*.parquet``."""
         import polars
 
         root = Path(folder).absolute()

@@ -7,8 +7,8 @@
     price, value, crossed                 lists with an entry for each round
     problem                               why the member could not be priced; then the rest is empty
 
-This module is apart from the rest of the fleet because a result is kept under a digest of the code that it
-imports: engines and totals may change without making results stale.
+A module of its own, because results are kept under a digest of the code that it imports: engines and totals
+may change without making them stale.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
     folder/3f/3fa94c….parquet
 
-Files may be read during a run, by anything that reads Parquet; a folder may keep the results of many runs.
-Several machines write to one store through a shared file system.
+Anything that reads Parquet may read them, during a run too; several machines may write to one store.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from normalfan.jobs.cell import Cell
 if TYPE_CHECKING:
     import polars
 
-ABANDONED_AFTER = 3600.0
-"""Seconds after which a draft that nobody touched belongs to a process that was killed."""
+ABANDONED_AFTER = 3600.0  # seconds: a draft that nobody touched since belongs to a process that was killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +37,7 @@ class Store:
     Examples
     --------
     >>> import tempfile
-    >>> cell, store = Cell("normalfan.jobs.cell:echo", {"seed": 3}), Store(tempfile.mkdtemp())
-    >>> cell in store
+    >>> Cell("normalfan.jobs.cell:echo", {"seed": 3}) in Store(tempfile.mkdtemp())
     False
     """
 
@@ -60,35 +57,13 @@ class Store:
         return os.path.exists(f"{self.folder}/{key[:2]}/{key}.parquet")  # noqa: PTH110
 
     def read(self, cell: Cell) -> polars.DataFrame:
-        """Read a result that is there.
-
-        Parameters
-        ----------
-        cell : Cell
-            The cell that was computed.
-
-        Returns
-        -------
-        polars.DataFrame
-            What its task returned.
-        """
+        """What the task of a cell that is there returned."""
         import polars
 
         return polars.read_parquet(self._path(cell))
 
     def seconds(self, cell: Cell) -> float:
-        """How long a result took to compute.
-
-        Parameters
-        ----------
-        cell : Cell
-            The cell that was computed.
-
-        Returns
-        -------
-        float
-            Processor seconds of the thread that ran the task.
-        """
+        """The processor seconds that a result took, of the thread that ran the task."""
         import polars
 
         return float(polars.read_parquet_metadata(self._path(cell))["seconds"])
