@@ -184,6 +184,31 @@ def test_whatever_is_killed_the_same_command_ends_with_every_cell(parts: Parts, 
 
 @pytest.mark.slow
 @pytest.mark.processes
+def test_a_frozen_scheduler_is_given_up(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "CONNECTING_SECONDS", 1.0)
+    scheduler, store = parts.scheduler(), Store(tmp_path / "store")
+    parts.worker()
+
+    def cells() -> Iterator[Cell]:
+        yield draws(9)[0]
+        assert eventually(lambda: draws(9)[0] in store)
+        scheduler.send_signal(signal.SIGSTOP)
+        yield from draws(9)[1:]
+
+    with pytest.raises(WorkStopped, match=r"scheduler at .* has not answered for 2 s; start it again, "):
+        run_cells(cells(), store, Cluster(parts.address, patience=2.0))
+    with pytest.raises(InputError, match="no Dask scheduler answered"):
+        run_cells(draws(9), store, Cluster(parts.address, patience=2.0))
+    scheduler.send_signal(signal.SIGCONT)
+    monkeypatch.undo()
+    assert run_cells(draws(9), store, Cluster(parts.address)).failed == 0
+    check_complete(draws(9), store)
+
+
+@pytest.mark.slow
+@pytest.mark.processes
 def test_a_worker_with_other_readers_is_refused_before_anything_runs(parts: Parts, tmp_path: Path) -> None:
     with (copy_library(tmp_path / "other") / "io" / "__init__.py").open("a") as file:
         file.write(OTHER_READER)
@@ -236,6 +261,10 @@ def test_nobody_at_the_address_is_a_sentence(tmp_path: Path, monkeypatch: pytest
         lambda: run_cells(draws(1), Store(tmp_path), Cluster("tcp://127.0.0.1:9")), "tcp://127.0.0.1:9"
     )
     check_refusal(lambda: run_cells(draws(1), Store(tmp_path), Cluster("nonsense:")), "nonsense:")
+
+
+def test_no_patience_is_refused() -> None:
+    check_refusal(lambda: Cluster("tcp://127.0.0.1:9", patience=0), "patience is 0")
 
 
 def test_a_missing_package_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ the cause, and is given up.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field
@@ -31,8 +32,9 @@ class Outcome:
 
     Attributes
     ----------
-    finished, reused, failed : int
-        How many were computed by this run, were found in the store, have no result.
+    finished, reused, failed, damaged : int
+        How many were computed by this run, were found in the store, have no result, and had a file in the
+        store that was damaged or another cell's, and were computed again.
     failures : tuple of (Cell, str)
         The first 1000 cells without a result, each with the reason.
 
@@ -46,6 +48,7 @@ class Outcome:
     reused: int
     failed: int
     failures: tuple[tuple[Cell, str], ...] = field(repr=False)
+    damaged: int = field(default=0, repr=False)
 
 
 def run_cells(
@@ -95,7 +98,7 @@ def run_cells(
                 if batch.alone:
                     break
             if not in_flight:
-                return Outcome(work.finished, work.reused, work.failed, tuple(work.failures))
+                return Outcome(work.finished, work.reused, work.failed, tuple(work.failures), work.damaged)
             for batch, report in crew.wait():
                 in_flight -= 1
                 work.take(batch, report)
@@ -110,7 +113,7 @@ class _Work:
         self.again: deque[Batch] = deque()
         self.suspects: deque[Batch] = deque()
         self.measured: dict[str, tuple[float, float]] = {}  # task -> cells and seconds, faded
-        self.finished = self.reused = self.failed = 0
+        self.finished = self.reused = self.failed = self.damaged = 0
         self.failures: list[tuple[Cell, str]] = []
 
     def next_batch(self, *, idle: bool) -> Batch | None:
@@ -162,4 +165,5 @@ class _Work:
                 self.reused += 1
                 self.advance(1)
             else:
+                self.damaged += os.path.exists(self.store._file(key))  # noqa: PTH110  see there
                 yield cell, key
