@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from distributed import KilledWorker
 from jobs_support import (
@@ -54,6 +55,16 @@ try:
 except WorkStopped as stopped:
     sys.exit(f"normalfan: {{stopped}}")
 print(outcome.finished, outcome.reused, outcome.failed)
+"""
+
+KILLS = 30
+
+SOAKED = """
+import sys
+from jobs_support import draws
+from normalfan.jobs import Cluster, Store, run_cells
+
+run_cells(draws(600, seconds=0.2), Store(sys.argv[2]), Cluster(sys.argv[1]))
 """
 
 OTHER_READER = """
@@ -184,6 +195,48 @@ def test_whatever_is_killed_the_same_command_ends_with_every_cell(parts: Parts, 
 
 @pytest.mark.slow
 @pytest.mark.processes
+@pytest.mark.skipif(not os.environ.get("SOAK"), reason="minutes long: set SOAK=1")
+def test_after_thirty_kills_nothing_is_lost_or_doubled(
+    parts: Parts, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    cells, store = draws(600, seconds=0.2), Store(tmp_path / "store")
+    program = tmp_path / "client.py"
+    program.write_text(SOAKED)
+    environment = {**os.environ, "PYTHONPATH": f"{SOURCES}{os.pathsep}{SUPPORT}"}
+    command = [sys.executable, str(program), parts.address, str(store.folder)]
+
+    def start_client() -> subprocess.Popen[bytes]:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command, env=environment, **quiet)  # type: ignore[call-overload]  # noqa: S603
+        parts.started.append(process)
+        return process
+
+    starts = {"scheduler": parts.scheduler, "one": parts.worker, "two": parts.worker, "client": start_client}
+    running = {name: start() for name, start in starts.items()}
+    deaths = dict.fromkeys(running, 0)
+    while sum(deaths.values()) < KILLS:
+        there = sum(cell in store for cell in cells)
+        assert there < len(cells), f"all done after {deaths}"
+        eventually(lambda: sum(cell in store for cell in cells) > there, 10.0)  # noqa: B023
+        victim = str(rng.choice(["one", "two", "one", "two", "client", "scheduler"]))
+        kill(running[victim])
+        deaths[victim] += 1
+        for name, process in running.items():  # those that ended with the victim, too
+            if process.poll() is not None:
+                running[name] = starts[name]()
+    assert min(deaths.values()) > 0
+    kill(running["client"])
+    outcome = run_cells(cells, store, Cluster(parts.address))
+    assert (outcome.finished + outcome.reused, outcome.failed, outcome.damaged) == (len(cells), 0, 0)
+    for draft in store.folder.glob("??/.*"):
+        draft.unlink()
+    for waited, quick in zip(cells, draws(600), strict=True):
+        assert store.read(waited).equals(quick.compute())
+    assert len(list(store.folder.rglob("*.parquet"))) == len(cells)
+
+
+@pytest.mark.slow
+@pytest.mark.processes
 def test_a_frozen_scheduler_is_given_up(
     parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,13 +347,13 @@ class Ended:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def result(self) -> Report:
+    def result(self, timeout: float) -> Report:
         raise self.error
 
 
 def test_deaths_are_counted_and_the_rest_stops_the_run() -> None:
     killed = KilledWorker("task", None, 3)  # type: ignore[arg-type]
-    assert cluster._report(Ended(killed)).deaths == 4  # type: ignore[arg-type]
+    assert cluster._report(Ended(killed), 1.0).deaths == 4  # type: ignore[arg-type]
     with pytest.raises(WorkStopped, match="cannot run its tasks"):
-        cluster._report(Ended(RuntimeError("no environment")))  # type: ignore[arg-type]
+        cluster._report(Ended(RuntimeError("no environment")), 1.0)  # type: ignore[arg-type]
     assert not issubclass(WorkStopped, InputError)

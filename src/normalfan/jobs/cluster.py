@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from concurrent.futures import Future as MadeLater
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +61,7 @@ class Cluster:
     @contextmanager
     def _open(self, store: Store) -> Iterator[Crew]:
         try:
-            import distributed
+            import distributed  # noqa: F401
         except ModuleNotFoundError:
             raise InputError(
                 "a cluster was asked for, but the package distributed is not installed: "
@@ -67,13 +69,11 @@ class Cluster:
             ) from None
         with _quiet():
             try:
-                client = distributed.Client(
-                    self.address, timeout=CONNECTING_SECONDS, set_as_default=False, name="normalfan"
-                )
+                client = _connected(self.address)
             except (OSError, ValueError) as error:
                 raise InputError(
-                    f"no Dask scheduler answered at {self.address} ({error}), but the run needs one: start "
-                    f"one with `dask scheduler`, or correct the address."
+                    f"no Dask scheduler answered at {self.address} ({str(error) or 'silence'}), but the run "
+                    f"needs one: start one with `dask scheduler`, or correct the address."
                 ) from None
             try:
                 with self._scheduler_needed():
@@ -147,7 +147,7 @@ class _DaskCrew:
             while True:
                 with suppress(Empty):
                     future = self.ended.get(timeout=1.0)
-                    return [(self.batches.pop(future), _report(future))]
+                    return [(self.batches.pop(future), _report(future, self.cluster.patience))]
                 if self.client.status != "running" or any(future.cancelled() for future in self.batches):
                     raise CancelledError
                 self._count_workers()
@@ -166,11 +166,31 @@ class _DaskCrew:
             )
 
 
-def _report(future: Future[Report]) -> Report:
+def _connected(address: str) -> Client:
+    """A client, made in a thread of its own: `Client` waits for a frozen scheduler forever."""
+    import distributed
+
+    made: MadeLater[Client] = MadeLater()
+
+    def make() -> None:
+        try:
+            made.set_result(
+                distributed.Client(
+                    address, timeout=CONNECTING_SECONDS, set_as_default=False, name="normalfan"
+                )
+            )
+        except BaseException as error:  # noqa: BLE001  whoever waits for it gets it
+            made.set_exception(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    return made.result(2 * CONNECTING_SECONDS)
+
+
+def _report(future: Future[Report], patience: float) -> Report:
     from distributed import KilledWorker
 
     try:
-        report: Report = future.result()
+        report: Report = future.result(patience)  # fetched by way of the scheduler
     except KilledWorker as killed:
         return Report(deaths=killed.allowed_failures + 1)
     except (OSError, CancelledError, WorkStopped):
