@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from distributed import KilledWorker
 from jobs_support import (
@@ -54,6 +55,16 @@ try:
 except WorkStopped as stopped:
     sys.exit(f"normalfan: {{stopped}}")
 print(outcome.finished, outcome.reused, outcome.failed)
+"""
+
+KILLS = 30
+
+SOAKED = """
+import sys
+from jobs_support import draws
+from normalfan.jobs import Cluster, Store, run_cells
+
+run_cells(draws(600, seconds=0.2), Store(sys.argv[2]), Cluster(sys.argv[1]))
 """
 
 OTHER_READER = """
@@ -184,6 +195,73 @@ def test_whatever_is_killed_the_same_command_ends_with_every_cell(parts: Parts, 
 
 @pytest.mark.slow
 @pytest.mark.processes
+@pytest.mark.skipif(not os.environ.get("SOAK"), reason="minutes long: set SOAK=1")
+def test_after_thirty_kills_nothing_is_lost_or_doubled(
+    parts: Parts, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    cells, store = draws(600, seconds=0.2), Store(tmp_path / "store")
+    program = tmp_path / "client.py"
+    program.write_text(SOAKED)
+    environment = {**os.environ, "PYTHONPATH": f"{SOURCES}{os.pathsep}{SUPPORT}"}
+    command = [sys.executable, str(program), parts.address, str(store.folder)]
+
+    def start_client() -> subprocess.Popen[bytes]:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command, env=environment, **quiet)  # type: ignore[call-overload]  # noqa: S603
+        parts.started.append(process)
+        return process
+
+    starts = {"scheduler": parts.scheduler, "one": parts.worker, "two": parts.worker, "client": start_client}
+    running = {name: start() for name, start in starts.items()}
+    deaths = dict.fromkeys(running, 0)
+    while sum(deaths.values()) < KILLS:
+        there = sum(cell in store for cell in cells)
+        assert there < len(cells), f"all done after {deaths}"
+        eventually(lambda: sum(cell in store for cell in cells) > there, 10.0)  # noqa: B023
+        victim = str(rng.choice(["one", "two", "one", "two", "client", "scheduler"]))
+        kill(running[victim])
+        deaths[victim] += 1
+        for name, process in running.items():  # those that ended with the victim, too
+            if process.poll() is not None:
+                running[name] = starts[name]()
+    assert min(deaths.values()) > 0
+    kill(running["client"])
+    outcome = run_cells(cells, store, Cluster(parts.address))
+    assert (outcome.finished + outcome.reused, outcome.failed, outcome.damaged) == (len(cells), 0, 0)
+    for draft in store.folder.glob("??/.*"):
+        draft.unlink()
+    for waited, quick in zip(cells, draws(600), strict=True):
+        assert store.read(waited).equals(quick.compute())
+    assert len(list(store.folder.rglob("*.parquet"))) == len(cells)
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_a_frozen_scheduler_is_given_up(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "CONNECTING_SECONDS", 1.0)
+    scheduler, store = parts.scheduler(), Store(tmp_path / "store")
+    parts.worker()
+
+    def cells() -> Iterator[Cell]:
+        yield draws(9)[0]
+        assert eventually(lambda: draws(9)[0] in store)
+        scheduler.send_signal(signal.SIGSTOP)
+        yield from draws(9)[1:]
+
+    with pytest.raises(WorkStopped, match=r"scheduler at .* has not answered for 2 s; start it again, "):
+        run_cells(cells(), store, Cluster(parts.address, patience=2.0))
+    with pytest.raises(InputError, match="no Dask scheduler answered"):
+        run_cells(draws(9), store, Cluster(parts.address, patience=2.0))
+    scheduler.send_signal(signal.SIGCONT)
+    monkeypatch.undo()
+    assert run_cells(draws(9), store, Cluster(parts.address)).failed == 0
+    check_complete(draws(9), store)
+
+
+@pytest.mark.slow
+@pytest.mark.processes
 def test_a_worker_with_other_readers_is_refused_before_anything_runs(parts: Parts, tmp_path: Path) -> None:
     with (copy_library(tmp_path / "other") / "io" / "__init__.py").open("a") as file:
         file.write(OTHER_READER)
@@ -238,6 +316,10 @@ def test_nobody_at_the_address_is_a_sentence(tmp_path: Path, monkeypatch: pytest
     check_refusal(lambda: run_cells(draws(1), Store(tmp_path), Cluster("nonsense:")), "nonsense:")
 
 
+def test_no_patience_is_refused() -> None:
+    check_refusal(lambda: Cluster("tcp://127.0.0.1:9", patience=0), "patience is 0")
+
+
 def test_a_missing_package_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     check_refusal(lambda: run_cells(draws(1), Store(tmp_path), Cluster("tcp://127.0.0.1:9")), "distributed")
@@ -265,13 +347,13 @@ class Ended:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def result(self) -> Report:
+    def result(self, timeout: float) -> Report:
         raise self.error
 
 
 def test_deaths_are_counted_and_the_rest_stops_the_run() -> None:
     killed = KilledWorker("task", None, 3)  # type: ignore[arg-type]
-    assert cluster._report(Ended(killed)).deaths == 4  # type: ignore[arg-type]
+    assert cluster._report(Ended(killed), 1.0).deaths == 4  # type: ignore[arg-type]
     with pytest.raises(WorkStopped, match="cannot run its tasks"):
-        cluster._report(Ended(RuntimeError("no environment")))  # type: ignore[arg-type]
+        cluster._report(Ended(RuntimeError("no environment")), 1.0)  # type: ignore[arg-type]
     assert not issubclass(WorkStopped, InputError)

@@ -203,7 +203,7 @@ def test_the_command_speaks_json(fleet: Path, tmp_path: Path) -> None:
     document = json.loads(told.stdout)
     result = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial())
     assert document["total"] == result.totals.total
-    assert document["cells"] == {"finished": 1, "reused": 0, "failed": 0}
+    assert document["cells"] == {"finished": 1, "reused": 0, "failed": 0, "damaged": 0}
     assert result.outcome.reused == 1
 
 

@@ -56,3 +56,42 @@ def test_drafts_of_killed_runs_are_removed(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     check_refusal(lambda: run_cells([], Store(tmp_path / "file" / "inside"), Serial()), "inside")
+
+
+def flip(content: bytes, bit: int) -> bytes:
+    damaged = bytearray(content)
+    damaged[bit // 8] ^= 1 << bit % 8
+    return bytes(damaged)
+
+
+def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path: Path) -> None:
+    (cell,), store = draws(1), Store(tmp_path)
+    run_cells([cell], store, Serial())
+    path = store._path(cell)
+    content = path.read_bytes()
+    assert cell in store
+    for damaged in (
+        *(flip(content, bit) for bit in range(0, 8 * len(content), 7)),
+        *(content[:size] for size in range(0, len(content), 13)),
+        content + b"\0",
+    ):
+        path.write_bytes(damaged)
+        assert cell not in store
+    check_refusal(lambda: store.read(cell), path.name)
+
+
+def test_damaged_swapped_and_empty_results_are_computed_again_and_counted(tmp_path: Path) -> None:
+    cells, store = draws(6), Store(tmp_path)
+    run_cells(cells, store, Serial())
+    one, two, flipped, empty, pipe = (store._path(cell) for cell in cells[:5])
+    first, second = one.read_bytes(), two.read_bytes()
+    one.write_bytes(second)
+    two.write_bytes(first)
+    flipped.write_bytes(flip(flipped.read_bytes(), 99))
+    empty.write_bytes(b"")
+    pipe.unlink()
+    os.mkfifo(pipe)
+    outcome = run_cells(cells, store, Serial())
+    assert (outcome.finished, outcome.reused, outcome.damaged) == (5, 1, 5)
+    check_complete(cells, store)
+    assert run_cells(cells, store, Serial()).damaged == 0

@@ -15,7 +15,6 @@ from normalfan.jobs import Cell, Cluster, FleetResult, Members, Processes, Seria
 from normalfan.jobs.engines import Engine
 
 SOME_FAILED = 1
-SHOWN = 5
 
 
 def fleet(
@@ -44,6 +43,14 @@ def fleet(
     horizon: Horizon = None,
     start: Start = None,
     rewards: Rewards = False,
+    gym_module: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gym-module",
+            metavar="MODULE",
+            help="A module whose code the table's models gym:MODULE:ID may run; may be repeated.",
+        ),
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler."),
@@ -74,7 +81,8 @@ def fleet(
         "start": start,
         "rewards": rewards or None,
     }
-    members, name = _members(table, model, losses, {k: v for k, v in options.items() if v is not None})
+    given = {name: value for name, value in options.items() if value is not None}
+    members, name = _members(table, model, losses, given, gym_module or [])
     result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
@@ -85,7 +93,7 @@ def fleet(
 
 
 def _members(
-    table: str | None, model: str | None, losses: str | None, options: dict[str, Any]
+    table: str | None, model: str | None, losses: str | None, options: dict[str, Any], gym_modules: list[str]
 ) -> tuple[Members, str]:
     """The members, and the name that their results get by default."""
     if table is not None and model is None and losses is None:
@@ -94,7 +102,7 @@ def _members(
                 f"--{next(iter(options))} was given with a table of members, but each row says that for "
                 f"itself: make it a column of {table}."
             )
-        return Members.of_table(table), Path(table).stem
+        return Members.of_table(table, gym_modules=gym_modules), Path(table).stem
     if table is None and model is not None and losses is not None:
         return Members.of_dataset(model, losses, **options), Path(losses).name
     raise InputError(
@@ -116,7 +124,7 @@ def _engine(cluster: str | None, workers: int | None) -> Engine:
 def _document(result: FleetResult) -> dict[str, Any]:
     outcome = result.outcome
     return asdict(result.totals) | {
-        "cells": {"finished": outcome.finished, "reused": outcome.reused, "failed": outcome.failed},
+        "cells": {name: getattr(outcome, name) for name in ("finished", "reused", "failed", "damaged")},
         "failures": [{"members": _span(cell), "message": message} for cell, message in outcome.failures],
         "results": {"cells": str(result.cells), "members": str(result.members)},
     }
@@ -148,9 +156,12 @@ def _print(result: FleetResult) -> None:
         typer.echo(f"normalfan: {member}: {problem}", err=True)
     if totals.problems > len(totals.problem_list):
         typer.echo(f"normalfan: {totals.problems:,} members could not be priced.", err=True)
-    for cell, message in result.outcome.failures[:SHOWN]:
-        first, last = _span(cell)
-        typer.echo(f"normalfan: members {first} to {last}: {message}", err=True)
-    if result.outcome.failed > SHOWN:
-        typer.echo(f"normalfan: {result.outcome.failed:,} cells failed.", err=True)
+    if result.outcome.failed:
+        typer.echo(
+            f"normalfan: {result.outcome.failed:,} cells failed, and are tried again next time.", err=True
+        )
+    if result.outcome.damaged:
+        typer.echo(
+            f"normalfan: {result.outcome.damaged:,} results were damaged and computed again.", err=True
+        )
     typer.echo(f"By member: {result.members}; with every round: {result.cells}")

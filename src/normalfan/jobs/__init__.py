@@ -6,8 +6,7 @@
     run       `run_cells`: every cell that is not in the store, by an engine
     fleet     `price_fleet`: many problems, each with a stream of its own, priced as cells
 
-A run that ends early, for whatever reason, continues where it ended when it is started again: a cell whose
-file is there is not computed a second time, by whichever engine.
+A run that ends early continues where it ended when it is started again, by whichever engine.
 """
 
 from normalfan.jobs.cell import Cell

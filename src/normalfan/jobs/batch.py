@@ -14,8 +14,7 @@ from normalfan.errors import InputError, WorkStopped
 from normalfan.jobs.cell import Cell
 from normalfan.jobs.store import Store
 
-writing = threading.Lock()
-"""Held while a result is written: a worker that is told to end waits for it."""
+writing = threading.Lock()  # a worker that is told to end waits for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,19 @@
 """Cells computed by a Dask cluster, given by the address of its scheduler.
 
-The cluster is started by Dask's own tools. Its workers need the same code as the client and must see the
-store under the same path; both are checked on all of them before anything runs, and the code once more with
-every cell, since workers may join later.
-
-Dask hands a batch to another worker when one dies. When the scheduler is gone the run ends, and the same
-command continues it.
+Its workers need the same code as the client and must see the store under the same path: both are checked
+before anything runs, and the code once more with every cell, since workers may join later. Dask hands a batch
+to another worker when one dies.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from concurrent.futures import Future as MadeLater
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +31,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 CONNECTING_SECONDS = 10.0
-WORKERLESS_SECONDS = 60.0
-"""How long to wait for a scheduler to answer, and for a cluster without workers to get one."""
-
-LOOK_AGAIN_SECONDS = 5.0
-"""How often to ask how many workers there are."""
+LOOK_AGAIN_SECONDS = 5.0  # how often to ask how many workers there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +42,26 @@ class Cluster:
     ----------
     address : str
         That of its scheduler.
+    patience : float
+        Seconds after which a scheduler that does not answer, or has no workers, is given up.
 
     Examples
     --------
     >>> Cluster("tcp://10.0.0.1:8786")
-    Cluster(address='tcp://10.0.0.1:8786')
+    Cluster(address='tcp://10.0.0.1:8786', patience=60.0)
     """
 
     address: str
+    patience: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not self.patience > 0:
+            raise InputError(f"patience is {self.patience}, but it is a time to wait: pass seconds above 0.")
 
     @contextmanager
     def _open(self, store: Store) -> Iterator[Crew]:
         try:
-            import distributed
+            import distributed  # noqa: F401
         except ModuleNotFoundError:
             raise InputError(
                 "a cluster was asked for, but the package distributed is not installed: "
@@ -67,24 +69,63 @@ class Cluster:
             ) from None
         with _quiet():
             try:
-                client = distributed.Client(
-                    self.address, timeout=CONNECTING_SECONDS, set_as_default=False, name="normalfan"
-                )
+                client = _connected(self.address)
             except (OSError, ValueError) as error:
                 raise InputError(
-                    f"no Dask scheduler answered at {self.address} ({error}), but the run needs one: start "
-                    f"one with `dask scheduler`, or correct the address."
+                    f"no Dask scheduler answered at {self.address} ({str(error) or 'silence'}), but the run "
+                    f"needs one: start one with `dask scheduler`, or correct the address."
                 ) from None
             try:
-                _check_workers(client, store, self.address)
-                yield _DaskCrew(client, store, self.address)
+                with self._scheduler_needed():
+                    self._check_workers(client, store)
+                yield _DaskCrew(client, store, self)
             finally:
-                client.close(timeout=1)
+                with suppress(TimeoutError):  # frozen, and given up
+                    client.close(timeout=1)
+
+    @contextmanager
+    def _scheduler_needed(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, CancelledError) as error:
+            frozen = f"has not answered for {self.patience:g} s"
+            raise WorkStopped(
+                f"The run stopped: the scheduler at {self.address} "
+                f"{frozen if isinstance(error, TimeoutError) else 'is gone'}; start it again, with workers, "
+                f"and run the same command again: finished cells stay."
+            ) from None
+
+    def _check_workers(self, client: Client, store: Store) -> None:
+        """Every worker must run this code and see this store."""
+        deadline = time.monotonic() + self.patience
+        while not client.nthreads(callback_timeout=self.patience):
+            if time.monotonic() > deadline:
+                raise InputError(
+                    f"the cluster at {self.address} has no workers, but the run needs at least one: "
+                    f"start some with `dask worker {self.address}`."
+                )
+            time.sleep(0.1)
+        token = store.folder / f".seen-{uuid4().hex}"
+        token.touch()
+        try:
+            found = client.run(_introduce, token, on_error="return", callback_timeout=self.patience)
+        finally:
+            token.unlink()
+        answers: dict[str, Any] = {f"worker {worker}": answer for worker, answer in found.items()}
+        try:
+            version = client.run_on_scheduler(library_version, callback_timeout=self.patience)
+            answers["the scheduler"] = version, True
+        except TimeoutError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it met, the sentence is the same
+            answers["the scheduler"] = error
+        for who, answer in answers.items():
+            _check_answer(who, answer, store)
 
 
 class _DaskCrew:
-    def __init__(self, client: Client, store: Store, address: str) -> None:
-        self.client, self.store, self.address = client, store, address
+    def __init__(self, client: Client, store: Store, cluster: Cluster) -> None:
+        self.client, self.store, self.cluster = client, store, cluster
         self.batches: dict[Future[Report], Batch] = {}
         self.ended: SimpleQueue[Future[Report]] = SimpleQueue()
         self.threads, self.counted, self.staffed = 1, -LOOK_AGAIN_SECONDS, time.monotonic()
@@ -96,50 +137,60 @@ class _DaskCrew:
         return BATCHES_AHEAD * self.threads
 
     def submit(self, batch: Batch) -> None:
-        with self._scheduler_needed():
+        with self.cluster._scheduler_needed():
             future = self.client.submit(run_batch, self.store, batch, pure=False)
         self.batches[future] = batch
         future.add_done_callback(self.ended.put)
 
     def wait(self) -> list[tuple[Batch, Report]]:
-        with self._scheduler_needed():
+        with self.cluster._scheduler_needed():
             while True:
                 with suppress(Empty):
                     future = self.ended.get(timeout=1.0)
-                    return [(self.batches.pop(future), _report(future))]
+                    return [(self.batches.pop(future), _report(future, self.cluster.patience))]
                 if self.client.status != "running" or any(future.cancelled() for future in self.batches):
                     raise CancelledError
                 self._count_workers()
 
     def _count_workers(self) -> None:
-        with self._scheduler_needed():
-            threads = sum(self.client.nthreads().values())
+        with self.cluster._scheduler_needed():
+            threads = sum(self.client.nthreads(callback_timeout=self.cluster.patience).values())
         self.counted = time.monotonic()
         if threads:
             self.threads, self.staffed = threads, self.counted
-        elif self.counted - self.staffed > WORKERLESS_SECONDS:
+        elif self.counted - self.staffed > self.cluster.patience:
             raise WorkStopped(
-                f"The run stopped: the cluster at {self.address} has had no worker for "
-                f"{WORKERLESS_SECONDS:.0f} s; start some, and run the same command again: finished cells "
+                f"The run stopped: the cluster at {self.cluster.address} has had no worker for "
+                f"{self.cluster.patience:g} s; start some, and run the same command again: finished cells "
                 f"stay."
             )
 
-    @contextmanager
-    def _scheduler_needed(self) -> Iterator[None]:
+
+def _connected(address: str) -> Client:
+    """A client, made in a thread of its own: `Client` waits for a frozen scheduler forever."""
+    import distributed
+
+    made: MadeLater[Client] = MadeLater()
+
+    def make() -> None:
         try:
-            yield
-        except (OSError, CancelledError):
-            raise WorkStopped(
-                f"The run stopped: the scheduler at {self.address} is gone; start it again, with workers, "
-                f"and run the same command again: finished cells stay."
-            ) from None
+            made.set_result(
+                distributed.Client(
+                    address, timeout=CONNECTING_SECONDS, set_as_default=False, name="normalfan"
+                )
+            )
+        except BaseException as error:  # noqa: BLE001  whoever waits for it gets it
+            made.set_exception(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    return made.result(2 * CONNECTING_SECONDS)
 
 
-def _report(future: Future[Report]) -> Report:
+def _report(future: Future[Report], patience: float) -> Report:
     from distributed import KilledWorker
 
     try:
-        report: Report = future.result()
+        report: Report = future.result(patience)  # fetched by way of the scheduler
     except KilledWorker as killed:
         return Report(deaths=killed.allowed_failures + 1)
     except (OSError, CancelledError, WorkStopped):
@@ -147,32 +198,6 @@ def _report(future: Future[Report]) -> Report:
     except Exception as error:  # noqa: BLE001  tasks catch their own: this is Dask's
         raise WorkStopped(f"The run stopped: the cluster cannot run its tasks ({error}).") from None
     return report
-
-
-def _check_workers(client: Client, store: Store, address: str) -> None:
-    """Every worker must run this code and see this store."""
-    from distributed import TimeoutError as NobodyCame
-
-    try:
-        client.wait_for_workers(1, timeout=WORKERLESS_SECONDS)
-    except NobodyCame:
-        raise InputError(
-            f"the cluster at {address} has no workers, but the run needs at least one: "
-            f"start some with `dask worker {address}`."
-        ) from None
-    token = store.folder / f".seen-{uuid4().hex}"
-    token.touch()
-    try:
-        found = client.run(_introduce, token, on_error="return")
-    finally:
-        token.unlink()
-    answers: dict[str, Any] = {f"worker {worker}": answer for worker, answer in found.items()}
-    try:
-        answers["the scheduler"] = client.run_on_scheduler(library_version), True
-    except Exception as error:  # noqa: BLE001  whatever it met, the sentence is the same
-        answers["the scheduler"] = error
-    for who, answer in answers.items():
-        _check_answer(who, answer, store)
 
 
 def _check_answer(who: str, answer: Any, store: Store) -> None:

@@ -23,39 +23,27 @@ from normalfan.errors import InputError
 from normalfan.jobs.batch import Batch, Report, run_batch, writing
 from normalfan.jobs.store import Store
 
-BATCHES_AHEAD = 2
-"""Batches in flight for each worker: one that it computes, and one that it finds when it is done."""
+BATCHES_AHEAD = 2  # in flight for each worker: one that it computes, one that it finds when it is done
 
-ONE_THREAD = (
-    "NUMBA_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "POLARS_MAX_THREADS",
-)
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("NUMBA", "OMP", "OPENBLAS", "MKL")}
+ONE_THREAD["POLARS_MAX_THREADS"] = "1"
 
 
 class Crew(Protocol):
     """The workers of one run."""
 
     @property
-    def room(self) -> int:
-        """How many batches to keep in flight."""
-        ...
+    def room(self) -> int: ...  # how many batches to keep in flight
 
     def submit(self, batch: Batch) -> None: ...
 
-    def wait(self) -> list[tuple[Batch, Report]]:
-        """Wait until a batch has ended; those that have, with their reports."""
-        ...
+    def wait(self) -> list[tuple[Batch, Report]]: ...  # until a batch has ended; those that have
 
 
 class Engine(Protocol):
     """Where cells are computed: `Serial`, `Processes` or `Cluster`."""
 
-    def _open(self, store: Store) -> AbstractContextManager[Crew]:
-        """Workers for one run, which write their results to a store; for `run_cells` only."""
-        ...
+    def _open(self, store: Store) -> AbstractContextManager[Crew]: ...  # for one run
 
 
 def usable_cores() -> int:
@@ -203,13 +191,11 @@ def _end_with_the_client(lifeline: Connection) -> None:
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
     """Processes that are started in here compute on one thread each: the cores are taken by processes."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    before = {name: os.environ[name] for name in ONE_THREAD if name in os.environ}
+    os.environ.update(ONE_THREAD)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in ONE_THREAD:
+            del os.environ[name]
+        os.environ.update(before)

@@ -1,14 +1,14 @@
 """Many decision problems, each with its own stream of losses: what did each day cost each member?
 
-Members are priced in cells, slices of about a second's work; then the rows of all cells are added up, in
-memory that does not grow with the fleet.
+Members are priced in cells of about a second's work; then their rows are added up, in bounded memory.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -24,26 +24,18 @@ from normalfan.jobs.fleet_members import Members, files_of
 from normalfan.jobs.fleet_task import read_member, schema_of_rows
 from normalfan.jobs.run import Outcome, run_cells
 from normalfan.jobs.store import Store
+from normalfan.sources import digest_of_code
 
 if TYPE_CHECKING:
     import polars
 
 TASK = "normalfan.jobs.fleet_task:price_members"
 
-CELL_ENTRIES = 1e8
-"""Entries of losses (rounds × steps × states × actions) that a core prices in about a second."""
-
-MOST_MEMBERS = 512
-"""Members in a cell, if they are small."""
-
-FILES_AT_ONCE = 8
-"""Files that the client looks at together."""
-
-ROWS_AT_ONCE = 8192
-"""Rows in a group of the members' file: polars keeps some groups in memory at a time."""
-
-LISTED = 5
-"""Members that the totals name."""
+CELL_ENTRIES = 1e8  # losses (rounds × steps × states × actions) that a core prices in about a second
+MOST_MEMBERS = 512  # in a cell, if they are small
+FILES_AT_ONCE = 8  # that the client looks at together
+ROWS_AT_ONCE = 8192  # in a group of the members' file: polars keeps some groups in memory at a time
+LISTED = 5  # members that the totals name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +44,10 @@ class MemberTotal:
 
     Attributes
     ----------
-    member : str
-        Its name.
-    total : float
-        Of all its prices.
-    worst_round, worst_price : str, float
-        Its costliest round.
+    member, worst_round : str
+        Its name, and its costliest round.
+    total, worst_price : float
+        Of all its prices, and of that round.
     """
 
     member: str
@@ -72,20 +62,16 @@ class FleetTotals:
 
     Attributes
     ----------
-    members, rounds : int
-        How many members could be priced, and their rounds.
+    members, rounds, problems : int
+        How many members were priced, their rounds, and how many members could not be priced.
     free, negligible, priced : int
         The rounds after each member's first are of one of these kinds.
     total : float
         Of all prices.
-    worst_round : MemberTotal or None
-        The member that has the costliest round of the fleet.
-    costliest : tuple of MemberTotal
-        The five members that cost most.
-    problems : int
-        How many members could not be priced.
+    worst_round, costliest : MemberTotal or None, tuple of MemberTotal
+        The member that has the costliest round, and the five that cost most.
     problem_list : tuple of (str, str)
-        The first five of them, each with the reason.
+        The first five that could not be priced, each with the reason.
     """
 
     members: int
@@ -106,14 +92,10 @@ class FleetResult:
 
     Attributes
     ----------
-    cells : Path
-        A Parquet dataset with a row for each member and lists of its prices, values and crossings.
-    members : Path
-        One Parquet file with the same rows, without the lists.
-    outcome : Outcome
-        How the run went.
-    totals : FleetTotals
-        What all members came to.
+    cells, members : Path
+        A Parquet dataset with lists of each member's prices, and one Parquet file of rows without the lists.
+    outcome, totals : Outcome, FleetTotals
+        How the run went, and what all members came to.
 
     Examples
     --------
@@ -136,7 +118,7 @@ def price_fleet(
     members : Members
         Who is in the fleet.
     folder : str or Path
-        Where results are kept; those that are there already are used again.
+        Where results are kept.
     engine, progress : Engine, bool
         As in `run_cells`.
 
@@ -160,30 +142,43 @@ def price_fleet(
     >>> np.save(folder / "losses.npy", np.reshape([0.0, 1.0, 2.0, 1.5, 0.0, 1.0], (3, 1, 1, 2)))
     >>> rows = [{"member": name, "model": "model.npz", "losses": "losses.npy"} for name in ("a", "b")]
     >>> polars.DataFrame(rows).write_parquet(folder / "fleet.parquet")
-    >>> result = price_fleet(Members.of_table(folder / "fleet.parquet"), folder / "priced", Serial())
-    >>> result.totals.total
+    >>> price_fleet(Members.of_table(folder / "fleet.parquet"), folder / "priced", Serial()).totals.total
     3.0
-    >>> polars.read_parquet(result.members)["total"].to_list()
-    [1.5, 1.5]
     """
     store = Store(Path(folder) / "cells")
     cells = FleetCells(members)
     outcome = run_cells(cells, store, engine, progress=progress)
+    shared = [cell for cell, _ in outcome.failures if len(cell.settings["members"]) > 1]
+    if shared:  # whichever member it was, the others are to be priced
+        alone = run_cells(cells.one_by_one(shared), store, engine, progress=progress)
+        outcome = _after_splitting(outcome, shared, alone)
     summary = store.folder.parent / "members.parquet"
-    gather_members([store._path(key) for key in cells.keys if key in store], summary)
+    failed = [(cell.settings["members"][0]["member"], message) for cell, message in outcome.failures]
+    gather_members([path for path in map(store._path, cells.keys) if path.exists()], summary, failed)
     return FleetResult(store.folder, summary, outcome, total_up(summary))
+
+
+def _after_splitting(first: Outcome, split: list[Cell], second: Outcome) -> Outcome:
+    kept = [failure for failure in first.failures if failure[0] not in split]
+    return Outcome(
+        first.finished + second.finished,
+        first.reused + second.reused,
+        first.failed - len(split) + second.failed,
+        (*kept, *second.failures),
+        first.damaged + second.damaged,
+    )
 
 
 class FleetCells:
     """The cells of a fleet, made as they are asked for; `keys` are those of the cells made so far.
 
-    How many members share a cell is decided by the size of the first one's stream and by nothing else: the
-    same fleet has the same cells whoever computes them.
+    How many members share a cell is decided by the first one's stream alone: cells are the same everywhere.
     """
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.size = _members_together(next(iter(members)))
+        self.gym_modules = {module: _digest_of_module(module) for module in sorted(members._gym_modules)}
+        self.size = _members_together(_look_up(next(iter(members)))[0])
         self.keys: list[str] = []
 
     def __len__(self) -> int:
@@ -194,18 +189,39 @@ class FleetCells:
         # Threads, because a network's file system answers late rather than slowly.
         with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
             while together := list(islice(members, self.size)):
-                looked_up = list(pool.map(_look_up, together))
-                digest = hashlib.sha256("\n".join(found for _, found in looked_up).encode()).hexdigest()
-                cell = Cell(TASK, {"members": [member for member, _ in looked_up]}, {"files": digest})
-                self.keys.append(cell.key)
-                yield cell
+                yield self._cell(list(pool.map(_look_up, together)))
+
+    def one_by_one(self, cells: list[Cell]) -> Iterator[Cell]:
+        """The members of some cells, each in a cell of its own."""
+        return (self._cell([_look_up(member)]) for cell in cells for member in cell.settings["members"])
+
+    def _cell(self, looked_up: list[tuple[dict[str, Any], str]]) -> Cell:
+        digest = hashlib.sha256("\n".join(found for _, found in looked_up).encode()).hexdigest()
+        settings: dict[str, Any] = {"members": [member for member, _ in looked_up]}
+        if self.gym_modules:
+            settings["gym_modules"] = self.gym_modules
+        cell = Cell(TASK, settings, {"files": digest})
+        self.keys.append(cell.key)
+        return cell
+
+
+def _digest_of_module(module: str) -> str:
+    try:
+        return digest_of_code(module)
+    except ModuleNotFoundError:
+        raise InputError(
+            f"the module {module!r} of environments was not found, but every process must import it by that "
+            f"name: install it, or put its folder on PYTHONPATH."
+        ) from None
 
 
 def _members_together(first: dict[str, Any]) -> int:
+    if "problem" in first:
+        return MOST_MEMBERS
     try:
         mdp, stream = read_member(first)
-    except InputError:
-        return MOST_MEMBERS  # it will be in the results, with this sentence
+    except Exception:  # noqa: BLE001  whatever it is, the results will say it by the member's name
+        return MOST_MEMBERS
     entries = math.prod(mdp.shape) * (stream.n_rounds or 1)
     return max(1, min(MOST_MEMBERS, int(CELL_ENTRIES / entries)))
 
@@ -216,14 +232,20 @@ def _look_up(member: dict[str, Any]) -> tuple[dict[str, Any], str]:
     If one cannot be read, the member gets a sentence instead of a price. It is said here and not by the
     worker, because to a worker a file may be missing for reasons of its own.
     """
+    if "problem" in member:
+        return member, ""
     digests = []
     for name, path in files_of(member).items():
         try:
             for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
                 status = file.stat()
+                if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device has no end
+                    raise ValueError("not a regular file")
                 digests.append(_digest_of_file(file, status.st_size, status.st_mtime_ns))
-        except OSError as error:
-            problem = f"{path} cannot be read ({error.strerror}), but is its {name}: check the path."
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            shown = str(path) if str(path).isprintable() else repr(str(path))
+            problem = f"{shown} cannot be read ({reason}), but is its {name}: check the path."
             return member | {"problem": problem}, ""
     return member, " ".join(digests)
 
@@ -234,14 +256,16 @@ def _digest_of_file(path: Path, size: int, changed: int) -> str:  # noqa: ARG001
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def gather_members(cells: list[Path], target: Path) -> None:
-    """The rows of all cells, without their lists of rounds, as one file."""
+def gather_members(cells: list[Path], target: Path, failed: Sequence[tuple[str, str]] = ()) -> None:
+    """The rows of all cells, without their lists of rounds, and of members that failed, as one file."""
     import polars
 
-    empty = polars.LazyFrame(schema=schema_of_rows())  # no cell may have been finished
+    named = [{"member": member, "problem": message} for member, message in failed]
+    rows = polars.LazyFrame(named, schema=schema_of_rows())
+    if cells:
+        rows = polars.concat([polars.scan_parquet(cells), rows]) if failed else polars.scan_parquet(cells)
     try:
         with written_atomically(target) as file:
-            rows = polars.scan_parquet(cells) if cells else empty
             rows.drop("price", "value", "crossed").sink_parquet(file, row_group_size=ROWS_AT_ONCE)
     except (OSError, polars.exceptions.PolarsError) as error:
         raise WorkStopped(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import reprlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,38 +21,47 @@ REQUIRED = ("member", "model", "losses")
 OPTIONAL = ("features", "default", "axes", "horizon", "start", "rewards")
 PATHS = ("model", "losses", "features")
 
-ROWS_AT_ONCE = 8192
-"""Rows of a table that are read together."""
-
-NAMES_AT_ONCE = 1_000_000
-"""Names that are compared with each other together."""
+ROWS_AT_ONCE = 8192  # of a table, that are read together
+NAMES_AT_ONCE = 1_000_000  # that are compared with each other together
 
 PREFIX = "member="
 ENVIRONMENT = "gym:"
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "default": (lambda x: _is_whole(x) or (isinstance(x, float) and math.isfinite(x)), "a finite number"),
+    "axes": (lambda x: isinstance(x, str), "text"),
+    "horizon": (_is_whole, "a whole number"),
+    "start": (lambda x: isinstance(x, str) or _is_whole(x), "text or a whole number"),
+    "rewards": (lambda x: isinstance(x, bool), "a boolean, true or false"),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Members:
     """The members of a fleet, in an order that stays; see `of_table` and `of_dataset`.
 
-    Iterating gives a mapping for each member: its name, absolute paths, and the options that it has.
+    Iterating gives a mapping for each member: its name, absolute paths, and the options that it has; or its
+    name and, as `problem`, why its row is of no use.
 
     Examples
     --------
     >>> import polars, tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> rows = [{"member": "north", "model": "north.npz", "losses": "north.npy", "horizon": 24}]
-    >>> polars.DataFrame(rows).write_parquet(folder / "fleet.parquet")
-    >>> members = Members.of_table(folder / "fleet.parquet")
-    >>> members
+    >>> table = Path(tempfile.mkdtemp()) / "fleet.parquet"
+    >>> polars.DataFrame([{"member": "north", "model": "n.npz", "losses": "n.npy"}]).write_parquet(table)
+    >>> Members.of_table(table)
     Members(1 in all)
-    >>> [(member["member"], member["horizon"]) for member in members]
-    [('north', 24)]
     """
 
     _rows: polars.LazyFrame
+    _table: Path
     _folder: Path  # where relative paths start
     _count: int
+    _gym_modules: frozenset[str]  # that may be imported
 
     def __len__(self) -> int:
         return self._count
@@ -59,53 +71,44 @@ class Members:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for first in range(0, self._count, ROWS_AT_ONCE):
-            for row in self._rows.slice(first, ROWS_AT_ONCE).collect().iter_rows(named=True):
+            with _readable(self._table):
+                rows = self._rows.slice(first, ROWS_AT_ONCE).collect()
+            for row in rows.iter_rows(named=True):
                 given = {name: value for name, value in row.items() if value is not None}
-                located = {name: str(self._folder / path) for name, path in files_of(given).items()}
-                yield given | {"member": str(row["member"])} | located
+                named = {"member": str(row["member"])}
+                if problem := _problem_of(given, self._gym_modules):
+                    yield named | {"problem": problem}
+                else:
+                    located = {name: str(self._folder / path) for name, path in files_of(given).items()}
+                    yield given | named | located
 
     @classmethod
-    def of_table(cls, path: str | Path) -> Members:
-        """The members that a Parquet table lists, one in each row.
+    def of_table(cls, path: str | Path, *, gym_modules: Collection[str] = ()) -> Members:
+        """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
+        `default`, `axes`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its folder.
 
-        Parameters
-        ----------
-        path : str or Path
-            A table with the columns `member` (its name), `model` and `losses` (paths, which start at the
-            table's folder), and, if needed, `features`, `default`, `axes`, `horizon`, `start` and `rewards`,
-            as in ``normalfan price``; these may be left out in a row, too.
-
-        Returns
-        -------
-        Members
-
-        Raises
-        ------
-        InputError
-            If the file is no such table, is empty, or has two rows of one name.
+        Models `gym:MODULE:ID`, which import a module, are priced only if it is one of `gym_modules`.
         """
         import polars
 
         table = Path(path).absolute()
-        try:
+        with _readable(table):
+            if not table.is_file():  # a pipe would be waited for
+                raise FileNotFoundError
             columns = polars.read_parquet_schema(table)
-        except (OSError, polars.exceptions.PolarsError):
-            raise InputError(
-                f"{table} cannot be read as Parquet, but a fleet is a Parquet table with a row for each "
-                f"member: check the path, or convert it."
-            ) from None
-        check_columns(table, list(columns), REQUIRED, OPTIONAL)
-        for name in PATHS:
-            if columns.get(name, polars.String) != polars.String:
-                raise InputError(
-                    f"{table} has a column {name} of type {columns[name]}, but it holds paths: write it as "
-                    f"text."
-                )
-        rows = polars.scan_parquet(table, glob=False)
-        count = int(rows.select(polars.len()).collect().item())
-        _check_rows(table, rows, count)
-        _check_names(table, rows, count)
-        return cls(rows, table.parent, count)
+            check_columns(table, list(columns), REQUIRED, OPTIONAL)
+            for name in ("member", *PATHS):
+                kind = columns.get(name, polars.String)
+                if kind != polars.String and not (name == "member" and kind.is_integer()):
+                    raise InputError(
+                        f"{table} has a column {name} of type {kind}, but it holds "
+                        f"{'names' if name == 'member' else 'paths'}: write it as text."
+                    )
+            rows = polars.scan_parquet(table, glob=False)
+            count = int(rows.select(polars.len()).collect().item())
+            _check_rows(table, rows, count)
+            _check_names(table, rows, count)
+        return cls(rows, table, table.parent, count, frozenset(gym_modules))
 
     @classmethod
     def of_dataset(
@@ -119,25 +122,9 @@ class Members:
         start: str | None = None,
         rewards: bool = False,
     ) -> Members:
-        """Members that share one model, with streams in a Parquet dataset partitioned by member.
+        """Members that share one model and options, with streams in a dataset ``member=NAME/*.parquet``.
 
-        Parameters
-        ----------
-        model : str or Path
-            The model of all members.
-        folder : str or Path
-            The dataset: a folder ``member=NAME`` for each member, with its losses in Parquet files.
-        features, default, horizon, start, rewards
-            As in ``normalfan price``, for all members.
-
-        Returns
-        -------
-        Members
-
-        Raises
-        ------
-        InputError
-            If there is no such folder, or no member in it.
+        NAME may be percent-encoded; if two folders would then be one member, all names stay as they are.
         """
         import polars
 
@@ -153,21 +140,61 @@ class Members:
                 f"{root} has no folder {PREFIX}NAME, but a dataset of streams has one for each member: write "
                 f'it partitioned by "member".'
             )
+        written = [name.removeprefix(PREFIX) for name in names]
+        members = list(map(unquote, written))
         paths = {"model": str(model), "features": None if features is None else str(features)}
         options = {"default": default, "horizon": horizon, "start": start, "rewards": rewards or None}
         rows = polars.LazyFrame(
             {
-                "member": [unquote(name.removeprefix(PREFIX)) for name in names],
+                "member": members if len(set(members)) == len(names) else written,
                 "losses": [str(root / name) for name in names],
             }
         ).with_columns(**{name: polars.lit(value) for name, value in (paths | options).items()})
-        return cls(rows, Path.cwd(), len(names))
+        modules = frozenset(filter(None, [gym_module_of(str(model))]))  # named by the user, not by a table
+        return cls(rows, root, Path.cwd(), len(names), modules)
 
 
 def files_of(member: Mapping[str, Any]) -> dict[str, Path]:
     """The files that a member names, by the name of their column; environments are no files."""
     given = {name: member[name] for name in PATHS if name in member}
     return {name: Path(path) for name, path in given.items() if not path.startswith(ENVIRONMENT)}
+
+
+def gym_module_of(model: str) -> str | None:
+    """The module that making an environment would import, if the model names one."""
+    module, colon, _ = model.removeprefix(ENVIRONMENT).rpartition(":")
+    return module if model.startswith(ENVIRONMENT) and colon else None
+
+
+def _problem_of(member: Mapping[str, Any], gym_modules: Collection[str]) -> str | None:
+    """Why a row cannot be a member, if so: nothing that follows need look at its types again."""
+    for name, (is_right, kind) in KINDS.items():
+        if name in member and not is_right(member[name]):
+            shown = reprlib.repr(member[name])
+            return f"{name} is {shown}, but must be {kind}: write the column {name} with that type."
+    model = member["model"]
+    module = gym_module_of(model)
+    if module is None or module in gym_modules:
+        return None
+    if ":" in module:
+        return f"model is {model!r}, but an environment is gym:ID or gym:MODULE:ID: correct it."
+    return (
+        f"model is {model!r}, but a table may not have code imported: register the environment, or, if you "
+        f"trust the module, name it with --gym-module {module} (gym_modules in Python)."
+    )
+
+
+@contextmanager
+def _readable(table: Path) -> Iterator[None]:
+    import polars
+
+    try:
+        yield
+    except (OSError, polars.exceptions.PolarsError, polars.exceptions.PanicException):
+        raise InputError(
+            f"{table} cannot be read as Parquet, but a fleet is a Parquet table with a row for each member: "
+            f"check the path, or convert it."
+        ) from None
 
 
 def _check_rows(path: Path, rows: polars.LazyFrame, count: int) -> None:

@@ -1,14 +1,14 @@
 """The client's side: hand out batches of cells, a bounded number at a time, and count what comes back.
 
-A batch is to take about a second: much shorter ones would be all bookkeeping, much longer ones would leave
-workers idle at the end. The time of a cell is measured during the run, for each task.
-
-The cells of a batch whose worker died are handed out again one by one; a cell that is lost once more is run
-with nothing else in flight. If workers die even then, the cell is the cause, and is given up.
+A batch is to take about a second, as measured during the run: shorter ones would be all bookkeeping, longer
+ones would leave workers idle at the end. The cells of a batch whose worker died are handed out again one by
+one; a cell that is lost once more is run with nothing else in flight. If workers die even then, the cell is
+the cause, and is given up.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field
@@ -21,14 +21,9 @@ from normalfan.progress import progress_bar
 
 BATCH_SECONDS = 1.0
 MOST_CELLS = 1000
-FADING = 0.98
-"""What a measurement still weighs after the next one: the last fifty cells of a task count most."""
-
-SUSPICIOUS, FATAL = 2, 4
-"""Cells that so many workers died with are run alone, and given up when they are alone."""
-
-LISTED = 1000
-"""How many failures are kept: nobody would read a list of a million."""
+FADING = 0.98  # what a measurement weighs after the next one: the last fifty cells of a task count most
+SUSPICIOUS, FATAL = 2, 4  # cells that so many workers died with are run alone, and given up
+LISTED = 1000  # failures that are kept: nobody would read a list of a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +32,9 @@ class Outcome:
 
     Attributes
     ----------
-    finished, reused, failed : int
-        How many were computed by this run, were found in the store, have no result.
+    finished, reused, failed, damaged : int
+        How many were computed by this run, were found in the store, have no result, and had a file in the
+        store that was damaged or another cell's, and were computed again.
     failures : tuple of (Cell, str)
         The first 1000 cells without a result, each with the reason.
 
@@ -52,6 +48,7 @@ class Outcome:
     reused: int
     failed: int
     failures: tuple[tuple[Cell, str], ...] = field(repr=False)
+    damaged: int = field(default=0, repr=False)
 
 
 def run_cells(
@@ -59,25 +56,21 @@ def run_cells(
 ) -> Outcome:
     """Compute every cell whose result is not in the store yet.
 
-    A run that ends early, for whatever reason, continues where it ended when it is started again.
-
     Parameters
     ----------
     cells : iterable of Cell
-        What to compute. A generator is read only as far as workers have room.
+        Read only as far as workers have room.
     store : Store
         Where results are kept, each as soon as it is there.
     engine : Engine
-        Who computes: ``Serial()``, ``Processes()`` or ``Cluster(address)``. Results are equal to the bit.
-    progress : bool
-        Show a progress bar.
-    label : str
-        The name of the bar.
+        ``Serial()``, ``Processes()`` or ``Cluster(address)``; results are equal to the bit.
+    progress, label : bool, str
+        Whether to show a progress bar, and its name.
 
     Returns
     -------
     Outcome
-        How many cells were computed, reused and failed; a cell that raises does not end the run.
+        A cell that raises is counted and does not end the run.
 
     Raises
     ------
@@ -88,14 +81,10 @@ def run_cells(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from normalfan.jobs import Serial
+    >>> import normalfan.jobs, tempfile
     >>> cells = [Cell("normalfan.jobs.cell:echo", {"seed": seed}) for seed in range(5)]
-    >>> store = Store(tempfile.mkdtemp())
-    >>> run_cells(cells[:3], store, Serial())
-    Outcome(finished=3, reused=0, failed=0)
-    >>> run_cells(cells, store, Serial())
-    Outcome(finished=2, reused=3, failed=0)
+    >>> run_cells(cells, Store(tempfile.mkdtemp()), normalfan.jobs.Serial())
+    Outcome(finished=5, reused=0, failed=0)
     """
     store._prepare()
     total = len(cells) if isinstance(cells, Sized) else None
@@ -109,7 +98,7 @@ def run_cells(
                 if batch.alone:
                     break
             if not in_flight:
-                return Outcome(work.finished, work.reused, work.failed, tuple(work.failures))
+                return Outcome(work.finished, work.reused, work.failed, tuple(work.failures), work.damaged)
             for batch, report in crew.wait():
                 in_flight -= 1
                 work.take(batch, report)
@@ -124,7 +113,7 @@ class _Work:
         self.again: deque[Batch] = deque()
         self.suspects: deque[Batch] = deque()
         self.measured: dict[str, tuple[float, float]] = {}  # task -> cells and seconds, faded
-        self.finished = self.reused = self.failed = 0
+        self.finished = self.reused = self.failed = self.damaged = 0
         self.failures: list[tuple[Cell, str]] = []
 
     def next_batch(self, *, idle: bool) -> Batch | None:
@@ -176,4 +165,5 @@ class _Work:
                 self.reused += 1
                 self.advance(1)
             else:
+                self.damaged += os.path.exists(self.store._file(key))  # noqa: PTH110  see there
                 yield cell, key
