@@ -135,7 +135,7 @@ class RegretCurve:
         return kept
 
     def to_frame(self) -> polars.DataFrame:
-        """A row a day: `round`, `value` (the best possible), and the re-plan and the regret of each schedule."""
+        """A row a day: `round`, `value` (the best possible), re-plan and regret of each schedule."""
         import polars
 
         days = range(self.costs.n_days)

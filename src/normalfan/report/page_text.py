@@ -1,7 +1,4 @@
-"""A priced stream in sentences: paragraphs for a page or a terminal, and captions of charts.
-
-A chart's caption states what the chart shows, so it also serves as the chart's alt text.
-"""
+"""A priced stream in sentences: paragraphs for a page or a terminal, and captions (alt texts) of charts."""
 
 from __future__ import annotations
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from importlib import resources
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from normalfan.errors import InputError
+from normalfan.errors import check_installed
 from normalfan.files import written_atomically
 from normalfan.text import as_script
 
@@ -15,10 +14,7 @@ from normalfan.text import as_script
 def check_page_packages() -> None:
     """Refuse to write a page where a package for it is missing; ask before any long work."""
     for package in ("jinja2", "plotly"):
-        if find_spec(package) is None:
-            raise InputError(
-                f"{package} is not installed, but a report page needs it: pip install 'normalfan[report]'."
-            )
+        check_installed(package, "a report page needs it", "report")
 
 
 def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: Any) -> None:
