@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from problems import random_problem
@@ -94,9 +98,30 @@ def test_near_ties_are_told() -> None:
     told = summarise(arms, losses, nf.price_stream(arms, losses))
     assert told.ambiguous == 1
     assert (told.total_lowest, told.total_highest) == pytest.approx((0.0, 1.0))
-    assert "In 1 round the price or the optimal face depends on a near-tie" in "\n".join(
-        summary_paragraphs(told, "")
+    assert summary_paragraphs(told, "")[-1] == (
+        "In 1 round a near-tie leaves the price, or whether the optimal face moved, open; the exact total "
+        "lies between 0 and 1."
     )
+    one_total = dataclasses.replace(told, total_lowest=1.0, total_highest=1.0 + 1e-15)
+    assert summary_paragraphs(one_total, "€")[-1].endswith("the exact total is €1, to the digits shown.")
+
+
+def test_the_interval_of_the_total_contains_the_exact_total(rng: np.random.Generator) -> None:
+    """Also where the nearest float to the sum of the ends is on the wrong side of it."""
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    rounded = 0
+    for _ in range(20):
+        losses = rng.normal(size=(50, 1, 1, 2))
+        motion = nf.price_stream(arms, losses)
+        told = summarise(arms, losses, motion)
+        lowest, highest = (
+            sum(map(Fraction, ends.tolist())) for ends in (motion.lowest_prices, motion.highest_prices)
+        )
+        assert Fraction(told.total_lowest) <= lowest <= highest <= Fraction(told.total_highest)
+        assert told.total_lowest <= told.total <= told.total_highest
+        assert told.total_highest - told.total_lowest < 1e-12
+        rounded += math.fsum(motion.lowest_prices) > lowest or math.fsum(motion.highest_prices) < highest
+    assert rounded > 5  # so plain sums would have failed
 
 
 def test_a_price_that_only_exact_arithmetic_sees_names_no_cell() -> None:

@@ -182,8 +182,19 @@ def test_near_ties_are_named(tmp_path: Path) -> None:
     found = written(tmp_path / "page.html", ARMS, losses)
     time = found.data()["time"]
     assert isinstance(time, dict)
-    assert time["ambiguous"]["at"]
-    assert "near-tie" in found.text
+    assert time["ambiguous"] == {"at": [1], "y": [0.0], "low": [0.0], "high": [1.0]}
+    words = "Marked: 1 round with a near-tie, each with the interval in which its exact price lies."
+    assert words in found.text
+    assert "the exact total lies between 0 and 1." in found.text
+
+
+def test_the_caption_says_how_many_near_ties_are_drawn(tmp_path: Path) -> None:
+    losses = np.tile([[0.0, 1e-13], [1.0, 0.0]], (501, 1)).reshape(-1, 1, 1, 2) + 1
+    found = written(tmp_path / "page.html", ARMS, losses)
+    time = found.data()["time"]
+    assert isinstance(time, dict)
+    assert len(time["ambiguous"]["at"]) == 500
+    assert "501 rounds with a near-tie (the first 500 are drawn)" in found.text
 
 
 def test_equal_variations_share_a_rank_on_the_whole_page(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class CostlyRound:
     variation_rank : int
         1 + the number of rounds that moved further.
     cell : CostliestCell or None
-        Where most is paid; None if the price hangs on a near-tie that a single reading takes for a tie.
+        Where most is paid; None where only a closer reading of a near-tie finds a price.
     """
 
     round: int
@@ -76,7 +76,7 @@ class Summary:
     ambiguous : int
         Rounds whose price or crossing depends on a near-tie.
     total_lowest, total_highest : float
-        The total if near-ties are read as ties, and if they are read as differences.
+        The exact total lies between them: as far apart as rounding, and as near-ties leave it open.
 
     Examples
     --------
@@ -194,8 +194,8 @@ def summarise(
         rank_correlation=_rank_correlation(motion.prices[1:], moved[1:]),
         shared=sum(one.variation_rank <= len(costly) for one in costly),
         ambiguous=int(np.count_nonzero(motion.ambiguous)),
-        total_lowest=math.fsum(motion.lowest_prices),
-        total_highest=math.fsum(motion.highest_prices),
+        total_lowest=_sum_rounded(motion.lowest_prices, -math.inf),
+        total_highest=_sum_rounded(motion.highest_prices, math.inf),
     )
 
 
@@ -216,6 +216,13 @@ def _costliest_cell(mdp: MDP, stream: LossStream, t: int, ties: TieRule) -> Cost
     previous, loss = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
     crossing = price(optimal_face(mdp, previous, ties=ties), loss, ties=ties)
     return costliest_cell(mdp, crossing, loss, ties=ties)
+
+
+def _sum_rounded(numbers: FloatArray, towards: float) -> float:
+    """The sum, rounded towards −∞ or ∞: the nearest float, or the next if that is on the wrong side."""
+    total = math.fsum(numbers)
+    missing = math.fsum((*numbers, -total))
+    return math.nextafter(total, towards) if missing * towards > 0 else total
 
 
 def _cell_texts(cell: CostliestCell | None) -> tuple[str, ...]:

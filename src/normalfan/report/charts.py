@@ -21,6 +21,7 @@ from normalfan.report.attribution_map import AttributionMap
 from normalfan.report.fan import COLOURS, FanPicture, edges
 
 MOST_POINTS = 5000
+MOST_AMBIGUOUS = 500  # rounds that are marked as such
 THINNEST = 0.05  # the part of the rounds, those with the smallest gaps, that is marked as thin
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?")
 
@@ -48,7 +49,7 @@ def time_charts(
         }
     else:
         sums = {key: decomposition.cumulative()[key] for key in ("price", "selection", "regret")}
-    unsure = np.flatnonzero(motion.ambiguous)[:500]
+    unsure = np.flatnonzero(motion.ambiguous)[:MOST_AMBIGUOUS]
     ambiguous = {
         "at": unsure.tolist(),
         "y": rounded(motion.prices[unsure]),
