@@ -143,6 +143,18 @@ def test_equal_variations_share_a_rank() -> None:
     assert [one.variation_rank for one in summarise(arms, losses, motion).costliest] == [1, 1]
 
 
+def test_control_characters_in_names_are_inert() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1, labels=Labels(actions=("stay", "\x1b[2Jgo")))
+    rounds = np.array([[0.0, 1.0], [1.0, 0.0]]).reshape(2, 1, 1, 2)
+    losses = nf.ArrayLosses(rounds, round_names=["one", "\u202etwo\x07"])
+    motion = nf.price_stream(arms, losses)
+    told = summarise(arms, losses, motion)
+    for shown in (repr(motion), motion._repr_html_(), repr(told), told._repr_html_()):
+        assert shown.isprintable()
+        assert r"\u202etwo\x07" in shown
+    assert r"\x1b[2Jgo" in told._repr_html_()
+
+
 def test_losses_that_were_used_up_are_refused() -> None:
     arms = nf.MDP(np.array([[0, 0]]), 0, 1)
     losses = np.array([[0.0, 1.0], [1.0, 0.0]]).reshape(2, 1, 1, 2)

@@ -21,7 +21,7 @@ from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.losses import Losses, LossStream, as_stream, rounds_of
 from normalfan.problem.mdp import MDP
-from normalfan.text import counted, html_table, number
+from normalfan.text import counted, html_table, number, printable
 
 NEGLIGIBLE = 0.01  # a price below this share of the round's value
 
@@ -104,7 +104,7 @@ class Summary:
     total_highest: float
 
     def __repr__(self) -> str:
-        top = ", ".join(f"{one.name:.40} ({number(one.price)})" for one in self.costliest[:3])
+        top = ", ".join(f"{printable(one.name):.40} ({number(one.price)})" for one in self.costliest[:3])
         return f"Summary: {self._in_short()}" + (f"; costliest: {top}" if top else "")
 
     def _repr_html_(self) -> str:

@@ -107,7 +107,7 @@ def write_report(
         "report.html",
         data,
         title=title,
-        note=note,
+        note=" ".join(note.split()),  # lines are wrapped anyway
         summary=summary_paragraphs(summary, unit),
         captions=captions(motion, variation, costliest, paid, fan, decomposition, name_of, unit),
         rows=rows_of(motion, variation, costliest.changes, unit),

@@ -8,7 +8,7 @@ from typing import Any
 
 from normalfan.errors import check_installed
 from normalfan.files import written_atomically
-from normalfan.text import as_script
+from normalfan.text import as_script, printable
 
 
 def check_page_packages() -> None:
@@ -18,7 +18,7 @@ def check_page_packages() -> None:
 
 
 def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: Any) -> None:
-    """Render a template of the package with its data embedded; text is escaped throughout."""
+    """Render a template of the package with its data embedded; text is printable and escaped throughout."""
     check_page_packages()
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -32,6 +32,7 @@ def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: A
     environment = Environment(
         loader=PackageLoader("normalfan.report", "assets"),
         autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
