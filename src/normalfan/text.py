@@ -73,7 +73,7 @@ def as_json(document: Any, *, indent: int | None = None) -> str:
 
 
 def as_script(document: Any) -> str:
-    """Compact JSON of printable texts that is inert inside an HTML script element, whatever labels contain."""
+    """Compact JSON of printable texts, inert inside an HTML script element, whatever labels contain."""
     text = json.dumps(_finite(document, printable), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -184,10 +184,14 @@ def test_control_characters_in_labels_are_inert(tmp_path: Path) -> None:
     losses = nf.ArrayLosses(rounds, round_names=["one", "two\x07", "three\u2028"])
     found = written(tmp_path / "page.html", arms, losses, note="two\nlines\x08")
     texts = found.text + json.dumps(found.data(), ensure_ascii=False)
-    assert texts.replace("\n", "").isprintable()
+    assert texts.replace("\n", "").replace("\u2060", "").isprintable()
     for shown in (r"\x00dawn", r"\u202ehome", r"\x1b[2Jstay", r"go\x9b", r"two\x07", r"two lines\x08"):
         assert shown in found.text
     assert found.data()["time"]["names"] == ["one", r"two\x07", r"three\u2028"]  # type: ignore[index]
+
+
+def test_a_minus_sign_stays_with_its_number(page: Elements) -> None:
+    assert "the expected loss adds up to −\u2060$" in page.text
 
 
 def test_near_ties_are_named(tmp_path: Path) -> None:

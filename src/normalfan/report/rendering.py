@@ -37,6 +37,7 @@ def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: A
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["printable"] = printable
     scripts = {"plotly": Markup(get_plotlyjs()), "data": Markup(as_script(data))}  # noqa: S704
     page = environment.get_template(template).render(**texts, **scripts, asset=asset)
     with written_atomically(path) as file:
