@@ -8,6 +8,8 @@ RuntimeError
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 
 class InputError(ValueError):
     """An input breaks a rule; the message says which, where, and what to do, in one sentence.
@@ -24,3 +26,9 @@ class InputError(ValueError):
 
 class WorkStopped(RuntimeError):  # noqa: N818  a full disk is nobody's error
     """Long work cannot go on; the message says what happened and how to continue. Finished parts stay."""
+
+
+def check_installed(package: str, reason: str, extra: str) -> None:
+    """Refuse to go on without an optional package; `reason` is a clause such as "a figure needs it"."""
+    if find_spec(package) is None:
+        raise InputError(f"{package} is not installed, but {reason}: pip install 'normalfan[{extra}]'.")

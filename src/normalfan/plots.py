@@ -1,9 +1,4 @@
-"""Figures that a notebook shows and a script saves, drawn without touching matplotlib's global state.
-
->>> figure, axes = new_figure("Price", x="round", y="$ a day")             # doctest: +SKIP
->>> axes.plot([0, 1, 2], [0.0, 3.0, 1.0])                                   # doctest: +SKIP
->>> figure.savefig("price.png")                                             # doctest: +SKIP
-"""
+"""Figures that a notebook shows and a script saves, drawn without touching matplotlib's global state."""
 
 from __future__ import annotations
 
@@ -12,20 +7,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from normalfan.errors import InputError
+from normalfan.errors import check_installed
 
 
 def new_figure(
     title: str = "", *, x: str = "", y: str = "", size: tuple[float, float] = (6.4, 4.0)
 ) -> tuple[Any, Any]:
     """An empty figure with one set of axes; `x` and `y` are their labels, `size` is in inches."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(
-            "matplotlib is not installed, but a figure needs it: pip install 'normalfan[plot]'."
-        ) from None
+    check_installed("matplotlib", "a figure needs it", "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     class Chart(Figure):
         """A figure that notebooks show even where pyplot was never imported."""

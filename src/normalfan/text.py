@@ -9,7 +9,8 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 CURRENCIES = "$€£¥"
@@ -50,6 +51,18 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def printable(text: object) -> str:
+    r"""Text as a terminal may show it: what would move the cursor or reorder letters is escaped.
+
+    >>> printable("zoë\x1b[2J"), printable("a\nb")
+    ('zoë\\x1b[2J', 'a\\nb')
+    """
+    return "".join(
+        c if c.isprintable() or unicodedata.category(c) == "Zs" else c.encode("unicode_escape").decode()
+        for c in str(text)
+    )
+
+
 def as_json(document: Any, *, indent: int | None = None) -> str:
     """Strict JSON: infinities and NaN, which it cannot write, become null.
 
@@ -60,24 +73,26 @@ def as_json(document: Any, *, indent: int | None = None) -> str:
 
 
 def as_script(document: Any) -> str:
-    """Compact JSON that is inert inside an HTML script element, also if labels contain HTML."""
-    text = json.dumps(_finite(document), separators=(",", ":"), allow_nan=False)
+    """Compact JSON of printable texts, inert inside an HTML script element, whatever labels contain."""
+    text = json.dumps(_finite(document, printable), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _finite(item: Any) -> Any:
+def _finite(item: Any, write: Callable[[str], str] = str) -> Any:
     if isinstance(item, dict):
-        return {key: _finite(entry) for key, entry in item.items()}
+        return {key: _finite(entry, write) for key, entry in item.items()}
     if isinstance(item, list | tuple):
-        return [_finite(entry) for entry in item]
+        return [_finite(entry, write) for entry in item]
+    if isinstance(item, str):
+        return write(item)
     return None if isinstance(item, float) and not math.isfinite(item) else item
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A small table for notebooks; every text is escaped."""
+    """A small table for notebooks; every text is printable and escaped."""
 
     def line(cells: Sequence[object], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{html.escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
+        return f"<tr>{''.join(f'<{tag}>{html.escape(printable(cell))}</{tag}>' for cell in cells)}</tr>"
 
     body = "".join(line(cells, "td") for cells in rows)
-    return f"<table><caption>{html.escape(caption)}</caption>{line(head, 'th')}{body}</table>"
+    return f"<table><caption>{html.escape(printable(caption))}</caption>{line(head, 'th')}{body}</table>"

@@ -152,7 +152,7 @@ def test_bad_input_is_a_sentence_before_anything_is_written(
 def test_a_missing_drawing_library_is_a_sentence(
     folder: Path, monkeypatch: pytest.MonkeyPatch, figure: str, extra: str
 ) -> None:
-    monkeypatch.setattr("normalfan.replan.drawing.find_spec", lambda _: None)
+    monkeypatch.setattr("normalfan.errors.find_spec", lambda _: None)
     answer = replan(folder, "--cost", 1, "--figure", figure)
     assert answer.code == 2
     assert f"pip install 'normalfan[{extra}]'" in answer.err

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from problems import random_problem
@@ -94,9 +98,30 @@ def test_near_ties_are_told() -> None:
     told = summarise(arms, losses, nf.price_stream(arms, losses))
     assert told.ambiguous == 1
     assert (told.total_lowest, told.total_highest) == pytest.approx((0.0, 1.0))
-    assert "In 1 round the price or the optimal face depends on a near-tie" in "\n".join(
-        summary_paragraphs(told, "")
+    assert summary_paragraphs(told, "")[-1] == (
+        "In 1 round a near-tie leaves the price, or whether the optimal face moved, open; the exact total "
+        "lies between 0 and 1."
     )
+    one_total = dataclasses.replace(told, total_lowest=1.0, total_highest=1.0 + 1e-15)
+    assert summary_paragraphs(one_total, "€")[-1].endswith("the exact total is €1, to the digits shown.")
+
+
+def test_the_interval_of_the_total_contains_the_exact_total(rng: np.random.Generator) -> None:
+    """Also where the nearest float to the sum of the ends is on the wrong side of it."""
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1)
+    rounded = 0
+    for _ in range(20):
+        losses = rng.normal(size=(50, 1, 1, 2))
+        motion = nf.price_stream(arms, losses)
+        told = summarise(arms, losses, motion)
+        lowest, highest = (
+            sum(map(Fraction, ends.tolist())) for ends in (motion.lowest_prices, motion.highest_prices)
+        )
+        assert Fraction(told.total_lowest) <= lowest <= highest <= Fraction(told.total_highest)
+        assert told.total_lowest <= told.total <= told.total_highest
+        assert told.total_highest - told.total_lowest < 1e-12
+        rounded += math.fsum(motion.lowest_prices) > lowest or math.fsum(motion.highest_prices) < highest
+    assert rounded > 5  # so plain sums would have failed
 
 
 def test_a_price_that_only_exact_arithmetic_sees_names_no_cell() -> None:
@@ -116,6 +141,18 @@ def test_equal_variations_share_a_rank() -> None:
     assert motion.variation("l1").tolist() == [0.0, 2.0, 2.0, 2.0, 0.5]
     assert ranks_from_largest(motion.variation("l1")).tolist() == [5, 1, 1, 1, 4]
     assert [one.variation_rank for one in summarise(arms, losses, motion).costliest] == [1, 1]
+
+
+def test_control_characters_in_names_are_inert() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1, labels=Labels(actions=("stay", "\x1b[2Jgo")))
+    rounds = np.array([[0.0, 1.0], [1.0, 0.0]]).reshape(2, 1, 1, 2)
+    losses = nf.ArrayLosses(rounds, round_names=["one", "\u202etwo\x07"])
+    motion = nf.price_stream(arms, losses)
+    told = summarise(arms, losses, motion)
+    for shown in (repr(motion), motion._repr_html_(), repr(told), told._repr_html_()):
+        assert shown.isprintable()
+        assert r"\u202etwo\x07" in shown
+    assert r"\x1b[2Jgo" in told._repr_html_()
 
 
 def test_losses_that_were_used_up_are_refused() -> None:

@@ -34,5 +34,5 @@ def test_every_setting_is_accepted_by_river() -> None:
 
 
 def test_a_missing_river_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("normalfan.replan.detectors.find_spec", lambda _: None)
+    monkeypatch.setattr("normalfan.errors.find_spec", lambda _: None)
     check_refusal(lambda: replan.Drift("ADWIN", ()).decide(), "normalfan[compare]")

@@ -177,13 +177,41 @@ def test_a_run_is_split_into_price_and_selection(tmp_path: Path) -> None:
     assert "of selection error" in found.text
 
 
+def test_control_characters_in_labels_are_inert(tmp_path: Path) -> None:
+    names = nf.Labels(steps=("\x00dawn",), states=("\u202ehome",), actions=("\x1b[2Jstay", "go\x9b"))
+    arms = nf.MDP(np.array([[0, 0]]), 0, 1, labels=names)
+    rounds = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 2.0]]).reshape(3, 1, 1, 2)
+    losses = nf.ArrayLosses(rounds, round_names=["one", "two\x07", "three\u2028"])
+    found = written(tmp_path / "page.html", arms, losses, note="two\nlines\x08")
+    texts = found.text + json.dumps(found.data(), ensure_ascii=False)
+    assert texts.replace("\n", "").replace("\u2060", "").isprintable()
+    for shown in (r"\x00dawn", r"\u202ehome", r"\x1b[2Jstay", r"go\x9b", r"two\x07", r"two lines\x08"):
+        assert shown in found.text
+    assert found.data()["time"]["names"] == ["one", r"two\x07", r"three\u2028"]  # type: ignore[index]
+
+
+def test_a_minus_sign_stays_with_its_number(page: Elements) -> None:
+    assert "the expected loss adds up to −\u2060$" in page.text
+
+
 def test_near_ties_are_named(tmp_path: Path) -> None:
     losses = np.array([[0.0, 1e-13], [1.0, 0.0]]).reshape(2, 1, 1, 2) + 1
     found = written(tmp_path / "page.html", ARMS, losses)
     time = found.data()["time"]
     assert isinstance(time, dict)
-    assert time["ambiguous"]["at"]
-    assert "near-tie" in found.text
+    assert time["ambiguous"] == {"at": [1], "y": [0.0], "low": [0.0], "high": [1.0]}
+    words = "Marked: 1 round with a near-tie, each with the interval in which its exact price lies."
+    assert words in found.text
+    assert "the exact total lies between 0 and 1." in found.text
+
+
+def test_the_caption_says_how_many_near_ties_are_drawn(tmp_path: Path) -> None:
+    losses = np.tile([[0.0, 1e-13], [1.0, 0.0]], (501, 1)).reshape(-1, 1, 1, 2) + 1
+    found = written(tmp_path / "page.html", ARMS, losses)
+    time = found.data()["time"]
+    assert isinstance(time, dict)
+    assert len(time["ambiguous"]["at"]) == 500
+    assert "501 rounds with a near-tie (the first 500 are drawn)" in found.text
 
 
 def test_equal_variations_share_a_rank_on_the_whole_page(tmp_path: Path) -> None:

@@ -1,7 +1,4 @@
-"""Two years of real electricity prices: ERCOT's day-ahead market, 2021 and 2022.
-
-Source and licence: data/ERCOT.md.
-"""
+"""Real electricity prices: ERCOT's day-ahead market, 2021 and 2022. Source and licence: data/ERCOT.md."""
 
 from __future__ import annotations
 
@@ -18,21 +15,11 @@ HUBS = ("HB_HUBAVG", "HB_HOUSTON", "HB_NORTH", "HB_SOUTH", "HB_WEST")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DayAheadPrices:
-    """Hourly electricity prices at one hub; see `ercot_prices`.
-
-    Attributes
-    ----------
-    hub : str
-        The name of the hub.
-    dates : tuple of str [T]
-        The days, in ISO format.
-    prices : array [T, 24]
-        In $/MWh.
-    """
+    """Hourly electricity prices at one hub; see `ercot_prices`."""
 
     hub: str
-    dates: tuple[str, ...]  # [T]
-    prices: FloatArray  # [T, 24]
+    dates: tuple[str, ...]  # [T]  in ISO format
+    prices: FloatArray  # [T, 24]  in $/MWh
 
     def __repr__(self) -> str:
         return f"DayAheadPrices: {self.hub}, {len(self.dates)} days from {self.dates[0]} to {self.dates[-1]}"
@@ -41,8 +28,7 @@ class DayAheadPrices:
 def ercot_prices(hub: str = "HB_HUBAVG") -> DayAheadPrices:
     """Read the day-ahead prices of ERCOT at a hub, 2021 and 2022.
 
-    Days on which the clock jumps forward have 23 hours and are left out. Storm Uri is included: 8,995 $/MWh
-    in February 2021.
+    Days on which the clock jumps forward have 23 hours and are left out; storm Uri is included.
 
     Parameters
     ----------

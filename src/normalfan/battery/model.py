@@ -25,29 +25,23 @@ class Battery:
     """A battery that trades a day's electricity prices; by default it stores four hours of full power.
 
     The state is the charge, in equal levels; a step is an hour. In each hour the battery charges or
-    discharges at full or half power, or rests; a request beyond empty or full moves what there is. Charging
-    and discharging lose energy, discharging wears the cells, and now and then a level leaks away. A day
-    starts empty, and what is left at its end is worth nothing.
+    discharges at full or half power, or rests; a request beyond empty or full moves what there is. Energy is
+    lost on the way in and out, discharging wears the cells, and now and then a level leaks away. A day starts
+    empty, and what is left at its end is worth nothing.
 
     The loss of hour h is price_h · (energy bought − energy sold) + wear · (energy discharged): linear in the
     day's 24 prices, so a stream of days is a `FactoredLosses` of 24 features and one for the wear.
 
     Parameters
     ----------
-    capacity : float
-        MWh.
-    power : float
-        MW.
+    capacity, power : float
+        MWh and MW.
     levels : int
         Of charge, empty and full included.
-    charging : float
-        MWh stored for each MWh bought.
-    discharging : float
-        MWh sold for each MWh taken out.
-    leak : float
-        The chance, each hour, of losing one level.
-    wear : float
-        $ for each MWh taken out.
+    charging, discharging : float
+        MWh stored for each MWh bought, and sold for each MWh taken out.
+    leak, wear : float
+        The chance, each hour, of losing one level; $ for each MWh taken out.
 
     Raises
     ------
@@ -57,8 +51,7 @@ class Battery:
     Examples
     --------
     >>> import normalfan as nf
-    >>> day = np.r_[np.full(12, 20.0), np.full(12, 80.0)]                  # cheap morning, costly evening
-    >>> battery = Battery()
+    >>> battery, day = Battery(), np.repeat([20.0, 80.0], 12)                # cheap morning, costly evening
     >>> nf.price_stream(battery.mdp(), battery.losses([day, day[::-1]])).prices.round(0)
     array([   0., 7252.])
     """
@@ -114,20 +107,7 @@ class Battery:
         return features
 
     def losses(self, prices: npt.ArrayLike, *, round_names: Sequence[str] | None = None) -> FactoredLosses:
-        """The losses of days of hourly prices.
-
-        Parameters
-        ----------
-        prices : array_like [T, 24]
-            In $/MWh, one row a day.
-        round_names : sequence of str, optional
-            What the days are called.
-
-        Returns
-        -------
-        FactoredLosses
-            T rounds, in $.
-        """
+        """The losses, in $, of days of hourly prices [T, 24] in $/MWh."""
         days = read_numbers("prices", prices)
         if days.ndim != 2 or days.shape[1] != HOURS:
             raise InputError(

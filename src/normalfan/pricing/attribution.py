@@ -5,17 +5,8 @@ The price of a crossing is a sum over steps and states (see `normalfan.pricing.c
     Γ = Σ_{h,s} p_h(s),      p_h(s) = Σ_a u_h(s,a) A_h(s,a),
 
 and its *costliest cell* is the (h, s) with the largest p_h(s), the first of them in order of step and state.
-
 Actions with the same loss and the same distribution of the next state are one move. It is called by the
 shortest of their names, the first of them in order: an empty battery that is told to discharge rests.
-
-    >>> from normalfan import optimal_face, price
-    >>> from normalfan.problem.labels import Labels
-    >>> arms = MDP(np.array([[0, 0, 0]]), 0, horizon=1, labels=Labels(actions=("left", "right", "up")))
-    >>> yesterday, today = np.array([[[0.0, 5.0, 5.0]]]), np.array([[[3.0, 1.0, 1.0]]])
-    >>> cell = costliest_cell(arms, price(optimal_face(arms, yesterday), today), today)
-    >>> cell.action, cell.best_action, cell.paid
-    ('left', 'up', 2.0)
 """
 
 from __future__ import annotations
@@ -39,10 +30,8 @@ class CostliestCell:
     ----------
     step, state : str
         The cell, by name.
-    action : str
-        What the old plan does there.
-    best_action : str
-        What is optimal there under the new loss.
+    action, best_action : str
+        What the old plan does there, and what is optimal under the new loss.
     paid : float
         The part of the price paid there.
     step_index, state_index, action_index, best_action_index : int

@@ -11,7 +11,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.plots import bar_width, new_figure, round_axis
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
-from normalfan.text import counted, html_table, number
+from normalfan.text import counted, html_table, number, printable
 
 if TYPE_CHECKING:
     import polars
@@ -195,7 +195,9 @@ class PricedMotion:
         return figure
 
     def __repr__(self) -> str:
-        top = ", ".join(f"{self.round_name(t):.40} ({number(self.prices[t])})" for t in self.costliest(3))
+        top = ", ".join(
+            f"{printable(self.round_name(t)):.40} ({number(self.prices[t])})" for t in self.costliest(3)
+        )
         return f"PricedMotion: {self._in_short()}" + (f"; costliest: {top}" if top else "")
 
     def _repr_html_(self) -> str:

@@ -2,16 +2,13 @@
 
 A round is *free* if its price is zero, *negligible* if its price is below one percent of the round's value
 (|J*_t|), and *priced* otherwise. The first round has no plan before it and counts as none of them.
-
-The costliest rounds are read again, one by one, to find where in the plan most of the price is paid (see
-`normalfan.pricing.attribution`).
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +21,9 @@ from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.losses import Losses, LossStream, as_stream, rounds_of
 from normalfan.problem.mdp import MDP
-from normalfan.text import counted, html_table, number
+from normalfan.text import counted, html_table, number, printable
 
-NEGLIGIBLE = 0.01
-"""Below this share of a round's value, its price is negligible."""
+NEGLIGIBLE = 0.01  # a price below this share of the round's value
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ class CostlyRound:
     variation_rank : int
         1 + the number of rounds that moved further.
     cell : CostliestCell or None
-        Where most is paid; None if only exact arithmetic finds a price, at a near-tie.
+        Where most is paid; None where only a closer reading of a near-tie finds a price.
     """
 
     round: int
@@ -61,10 +57,8 @@ class Summary:
 
     Attributes
     ----------
-    rounds : int
-        Number of rounds.
-    free, negligible, priced : int
-        How many have no price, one below 1 % of the round's value, or a higher one; the first has none.
+    rounds, free, negligible, priced : int
+        How many rounds, and how many have no price, one below 1 % of the round's value, or a higher one.
     crossed : int
         Rounds whose optimal face is not the one before.
     total, value : float
@@ -80,15 +74,15 @@ class Summary:
     shared : int
         How many of the costliest rounds are among as many that moved furthest.
     ambiguous : int
-        Rounds whose price depends on a near-tie.
+        Rounds whose price or crossing depends on a near-tie.
     total_lowest, total_highest : float
-        The total if near-ties are read as ties, and if they are read as differences.
+        The exact total lies between them: as far apart as rounding, and as near-ties leave it open.
 
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> losses = np.array([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]]).reshape(3, 1, 1, 2)
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = [[[[0.0, 1.0]]], [[[0.0, 9.0]]], [[[2.0, 1.5]]]]
     >>> summarise(arms, losses, nf.price_stream(arms, losses))
     Summary: 3 rounds, 1 free, 0 negligible, 1 priced, total price 0.5; costliest: 2 (0.5)
     """
@@ -110,20 +104,12 @@ class Summary:
     total_highest: float
 
     def __repr__(self) -> str:
-        top = ", ".join(f"{one.name:.40} ({number(one.price)})" for one in self.costliest[:3])
+        top = ", ".join(f"{printable(one.name):.40} ({number(one.price)})" for one in self.costliest[:3])
         return f"Summary: {self._in_short()}" + (f"; costliest: {top}" if top else "")
 
     def _repr_html_(self) -> str:
-        head = (
-            "round",
-            "price",
-            "rank by variation",
-            "step",
-            "state",
-            "old plan",
-            "best action",
-            "paid there",
-        )
+        places = ("step", "state", "old plan", "best action", "paid there")
+        head = ("round", "price", "rank by variation", *places)
         rows = [
             (one.name, number(one.price), one.variation_rank, *_cell_texts(one.cell))
             for one in self.costliest
@@ -156,11 +142,11 @@ def summarise(
         The losses that were priced; they must be readable a second time.
     motion : PricedMotion
         What `price_stream(mdp, losses, ties=ties)` returned.
-    costliest : int, optional
+    costliest : int
         How many of the costliest rounds to look at.
-    norm : str or float, optional
-        The norm of the loss variation: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
-    ties : TieRule, optional
+    norm : str or float
+        Of the loss variation: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
+    ties : TieRule
         The tie rule that the stream was priced with.
 
     Returns
@@ -176,12 +162,9 @@ def summarise(
     Examples
     --------
     >>> import normalfan as nf
-    >>> corridor = nf.MDP(np.array([[0, 1], [0, 2], [1, 2]]), initial=1, horizon=2)
-    >>> losses = np.zeros((3, 2, 3, 2))
-    >>> losses[0, :, :, 0], losses[1, :, :, 0], losses[2, :, :, 1] = 1.0, 5.0, 1.0
-    >>> (round,) = summarise(corridor, losses, nf.price_stream(corridor, losses)).costliest
-    >>> round.price, round.cell.step, round.cell.paid
-    (2.0, '0', 1.0)
+    >>> arms, losses = nf.MDP([[0, 0]], initial=0, horizon=1), [[[[0.0, 1.0]]], [[[2.0, 1.5]]]]
+    >>> summarise(arms, losses, nf.price_stream(arms, losses)).costliest[0].cell.paid
+    0.5
     """
     kinds = kinds_of_rounds(motion)
     moved = motion.variation(norm)
@@ -198,11 +181,10 @@ def summarise(
         )
         for t in motion.costliest(costliest).tolist()
     )
+    counts = Counter(kinds.tolist())
     return Summary(
         rounds=len(kinds),
-        free=int(np.count_nonzero(kinds == "free")),
-        negligible=int(np.count_nonzero(kinds == "negligible")),
-        priced=int(np.count_nonzero(kinds == "priced")),
+        **{kind: counts[kind] for kind in ("free", "negligible", "priced")},
         crossed=int(np.count_nonzero(motion.crossed)),
         total=motion.total,
         value=math.fsum(motion.values),
@@ -212,8 +194,8 @@ def summarise(
         rank_correlation=_rank_correlation(motion.prices[1:], moved[1:]),
         shared=sum(one.variation_rank <= len(costly) for one in costly),
         ambiguous=int(np.count_nonzero(motion.ambiguous)),
-        total_lowest=math.fsum(motion.lowest_prices),
-        total_highest=math.fsum(motion.highest_prices),
+        total_lowest=_sum_rounded(motion.lowest_prices, -math.inf),
+        total_highest=_sum_rounded(motion.highest_prices, math.inf),
     )
 
 
@@ -226,11 +208,7 @@ def kinds_of_rounds(motion: PricedMotion) -> npt.NDArray[np.str_]:
 
 
 def ranks_from_largest(numbers: FloatArray) -> IntArray:
-    """1 + how many are larger, for each number: equal ones share a rank.
-
-    >>> ranks_from_largest(np.array([5.0, 9.0, 5.0, 1.0]))
-    array([2, 1, 2, 4])
-    """
+    """1 + how many are larger, for each number: equal ones share a rank."""
     return 1 + len(numbers) - np.searchsorted(np.sort(numbers), numbers, side="right")
 
 
@@ -238,6 +216,13 @@ def _costliest_cell(mdp: MDP, stream: LossStream, t: int, ties: TieRule) -> Cost
     previous, loss = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
     crossing = price(optimal_face(mdp, previous, ties=ties), loss, ties=ties)
     return costliest_cell(mdp, crossing, loss, ties=ties)
+
+
+def _sum_rounded(numbers: FloatArray, towards: float) -> float:
+    """The sum, rounded towards −∞ or ∞: the nearest float, or the next if that is on the wrong side."""
+    total = math.fsum(numbers)
+    missing = math.fsum((*numbers, -total))
+    return math.nextafter(total, towards) if missing * towards > 0 else total
 
 
 def _cell_texts(cell: CostliestCell | None) -> tuple[str, ...]:
@@ -252,5 +237,4 @@ def _rank_correlation(first: FloatArray, second: FloatArray) -> float | None:
         return None
     from scipy.stats import spearmanr
 
-    correlation: Any = spearmanr(first, second).statistic
-    return float(correlation)
+    return float(spearmanr(first, second).statistic)

@@ -1,8 +1,4 @@
-"""When is a new plan worth its cost? Holding costs, the cheapest schedule, rules that do not see ahead.
-
-The holding cost of a plan is what it costs to keep it on a later day instead of making the best plan for that
-day.
-"""
+"""When is a new plan worth its cost? Holding costs, the cheapest schedule, rules that do not see ahead."""
 
 from normalfan.replan.costs import HoldingCosts, holding_costs
 from normalfan.replan.curve import Point, RegretCurve, regret_curve

@@ -5,18 +5,15 @@ A plan made on day j and kept on day t costs, beyond the best possible on that d
     C[j,t] = ⟨q_j, ℓ_t⟩ − J*_t = ⟨q_j, A_t⟩ ≥ 0,
 
 with q_j the plan's occupancy measure and A_t the optimal advantages of day t. For factored losses
-ℓ_t = Σ_k θ_t[k] Φ_k a plan matters through its K exposures ⟨q_j, Φ_k⟩ only, so all of C is one product of an
-[n, K] and a [K, n] matrix. Other losses take the second form, a product of occupancies and advantages, in
-blocks.
-
-That is the price of a *plan*. The price of a *face* is what its best policy of the day would have cost,
-min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more, and the same where the face is a vertex or differs only in
-actions that do the same. C[t−1,t] in this reading is the price of the stream.
+ℓ_t = Σ_k θ_t[k] Φ_k a plan matters through its K exposures ⟨q_j, Φ_k⟩ only: C is one product of an [n, K] and
+a [K, n] matrix. Other losses take the second form, in blocks. The price of a *face* instead of a plan is that
+of its best policy on each day, min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -26,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
+from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.stream import BLOCK_BYTES, price_stream
+from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, price_stream
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import (
     ArrayLosses,
@@ -40,7 +38,6 @@ from normalfan.problem.losses import (
 )
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
-from normalfan.replan.plans import advantages, check_days, each_round, plan_occupancies, trailing_means
 from normalfan.text import counted
 
 Known: TypeAlias = Literal["before", "after"]
@@ -51,12 +48,10 @@ Reading: TypeAlias = Literal["plan", "face"]
 class HoldingCosts:
     """What keeping every plan costs on every later day; made by `holding_costs`.
 
-    Day 0 is the first day of acting. `costs[d, t]` belongs to the plan that starts to serve on day d.
-
     Attributes
     ----------
     costs : array [n, n]
-        Of the plan of day d on day t, beyond the best possible on day t; nan where t < d.
+        At [d, t], of the plan that starts to serve on day d, on day t; nan where t < d.
     values : array [n]
         J*, the best expected loss of each day.
     known : {"before", "after"}
@@ -68,16 +63,15 @@ class HoldingCosts:
 
     Examples
     --------
-    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
-    >>> HoldingCosts(costs, np.zeros(3), "before", 1)
-    HoldingCosts: 3 days, plans for the last day, losses known before acting
+    >>> HoldingCosts(np.array([[0.0, 1.0], [np.nan, 0.0]]), np.zeros(2), "before", 1)
+    HoldingCosts: 2 days, plans for the last day, losses known before acting
     """
 
-    costs: FloatArray  # [n, n]
-    values: FloatArray  # [n]
+    costs: FloatArray
+    values: FloatArray
     known: Known
     window: int
-    round_names: tuple[str, ...] | None = None  # [n]
+    round_names: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return f"HoldingCosts: {self.description}"
@@ -99,18 +93,7 @@ class HoldingCosts:
         return f"{counted(self.n_days, 'day')}, plans for {plans}, losses known {self.known} acting"
 
     def day_name(self, t: int) -> str:
-        """What a day is called.
-
-        Parameters
-        ----------
-        t : int
-            Index of the day.
-
-        Returns
-        -------
-        str
-            The name of its round, or the number of that round in the stream.
-        """
+        """The name of the round of day t, or its number in the stream."""
         return self.round_names[t] if self.round_names else str(t + self.first_round)
 
     def learned_after(self) -> HoldingCosts:
@@ -149,14 +132,14 @@ def holding_costs(
         The problem.
     losses : array_like or LossStream
         One round a day, as for `price_stream`.
-    window : int, default 1
+    window : int
         A plan is made for the mean of so many last losses.
     known : {"before", "after"}
         With "before" the plan of day d uses the loss of day d and serves from that day on. With "after" it
-        uses the losses up to day d − 1; nothing is known before the first, so acting starts on the second.
+        uses the losses up to day d − 1, so acting starts on the second day of the stream.
     reading : {"plan", "face"}
         The price of one plan (of tied actions it takes the first), or of the best policy of its optimal face
-        on each day. The second takes n² backups.
+        on each day, which takes n² backups.
     ties : TieRule
         When two actions count as equally good.
     progress : bool
@@ -165,7 +148,7 @@ def holding_costs(
     Returns
     -------
     HoldingCosts
-        It takes 8n² bytes for n days.
+        8n² bytes for n days.
 
     Raises
     ------
@@ -176,10 +159,6 @@ def holding_costs(
     --------
     >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
     >>> losses = np.array([[0.0, 1.0], [2.0, 1.5], [0.0, 3.0]]).reshape(3, 1, 1, 2)
-    >>> holding_costs(arms, losses).costs
-    array([[0. , 0.5, 0. ],
-           [nan, 0. , 3. ],
-           [nan, nan, 0. ]])
     >>> holding_costs(arms, losses, known="after").costs
     array([[0.5, 0. ],
            [nan, 3. ]])
@@ -209,12 +188,11 @@ def _by_exposures(
     mdp: MDP, stream: FactoredLosses, window: int, ties: TieRule, values: FloatArray, *, progress: bool
 ) -> FloatArray:
     theta = stream.coefficients
-    planned = FactoredLosses(np.array(list(trailing_means(theta, window))), stream.features)
+    planned = FactoredLosses(np.array(list(_trailing_means(theta, window))), stream.features)
     exposures = np.empty_like(theta)
-    plans = plan_occupancies(mdp, each_round(mdp, planned), ties)
     with progress_bar("planning", len(theta), progress) as advance:
-        for j, visits in enumerate(plans):
-            exposures[j] = stream.features @ visits.reshape(-1)
+        for j, loss in enumerate(_each_round(mdp, planned)):
+            exposures[j] = stream.features @ _plan(mdp, loss, ties)
             advance(1)
     costs = exposures @ theta.T - values
     # A difference of large numbers: what is left of equal ones is rounding of the terms, and counts as none.
@@ -228,13 +206,14 @@ def _by_advantages(
 ) -> FloatArray:
     costs = np.full((n_days, n_days), np.nan)
     at_once = max(1, BLOCK_BYTES // (8 * math.prod(mdp.shape)))
-    plans = plan_occupancies(mdp, trailing_means(each_round(mdp, stream), window), ties)
+    plans = (_plan(mdp, loss, ties) for loss in _trailing_means(_each_round(mdp, stream), window))
     first = 0
     with progress_bar("planning", n_days, progress) as advance:
         for occupancies in _stacked(plans, at_once):
-            days = advantages(mdp, islice(each_round(mdp, stream), first, None), ties)
+            days = islice(_each_round(mdp, stream), first, None)
+            advantages = (optimal_backup(mdp, loss).settled(mdp, ties).reshape(-1) for loss in days)
             start = first
-            for paid in _stacked(days, at_once):
+            for paid in _stacked(advantages, at_once):
                 costs[first : first + len(occupancies), start : start + len(paid)] = occupancies @ paid.T
                 start += len(paid)
             first += len(occupancies)
@@ -246,17 +225,14 @@ def _of_faces(mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, progr
     """The price of every face on every later day, by the compiled code that prices streams.
 
     A stream is priced against the face of the round before. So for each age k the rounds are laid out in
-    pairs, the loss m_j that a plan is made for and then the day ℓ_t on which it is kept,
-
-        m_0, ℓ_k, m_1, ℓ_{k+1}, …, m_{n−1−k}, ℓ_{n−1},
-
-    and every second price is one of those wanted. The other half is not used.
+    pairs, the loss m_j that a plan is made for and the day on which it is kept, m_0, ℓ_k, m_1, ℓ_{k+1}, …,
+    and every second price is one of those wanted.
     """
     if isinstance(stream, FactoredLosses):
         days, features = stream.coefficients, stream.features
     else:
-        days, features = np.stack(list(each_round(mdp, stream))), None
-    planned = np.stack(list(trailing_means(days, window)))
+        days, features = np.stack(list(_each_round(mdp, stream))), None
+    planned = np.stack(list(_trailing_means(days, window)))
     n_days = len(days)
     costs = np.full((n_days, n_days), np.nan)
     with progress_bar("pricing faces", n_days, progress) as advance:
@@ -270,9 +246,31 @@ def _of_faces(mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, progr
     return costs
 
 
-def _stacked(arrays: Iterator[FloatArray], at_once: int) -> Iterator[FloatArray]:
-    """Arrays [H, S, A] in matrices of at most `at_once` rows [H·S·A]."""
-    while rows := [array.reshape(-1) for array in islice(arrays, at_once)]:
+def _each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
+    """The losses [H, S, A] of a stream, each once."""
+    shared = 0
+    for block in stream.blocks(mdp.shape, block_rounds(mdp, is_view=stream.is_view)):
+        yield from block[shared:]
+        shared = 1
+
+
+def _trailing_means(losses: Iterable[FloatArray], window: int) -> Iterator[FloatArray]:
+    """The mean of each loss and the `window` − 1 before it; of fewer at the beginning."""
+    recent = deque[FloatArray](maxlen=window)
+    for loss in losses:
+        recent.append(loss)
+        yield loss if len(recent) == 1 else np.mean(recent, axis=0)
+
+
+def _plan(mdp: MDP, loss: FloatArray, ties: TieRule) -> FloatArray:
+    """[H·S·A]: the occupancy of a plan that takes, of optimal actions, the one with the lowest index."""
+    tied = optimal_backup(mdp, loss).tied(mdp, ties)
+    return occupancy(mdp, as_deterministic_policy(mdp, tied.argmax(axis=2))).reshape(-1)
+
+
+def _stacked(vectors: Iterator[FloatArray], at_once: int) -> Iterator[FloatArray]:
+    """Vectors as the rows of matrices, `at_once` of them in each."""
+    while rows := list(islice(vectors, at_once)):
         yield np.stack(rows)
 
 
@@ -281,9 +279,15 @@ def _readable_again(mdp: MDP, stream: LossStream) -> LossStream:
     if isinstance(stream, Negated) and isinstance(stream.stream, FactoredLosses):
         return FactoredLosses(-stream.stream.coefficients, stream.stream.features)
     if isinstance(stream, IterableLosses) or stream.n_rounds is None:
-        rounds = list(each_round(mdp, stream))
+        rounds = list(_each_round(mdp, stream))
         return ArrayLosses(np.stack(rounds) if rounds else np.empty((0, *mdp.shape)))
     return stream
+
+
+def check_days(name: str, days: int, remedy: str) -> None:
+    """Refuse what is not a number of days."""
+    if isinstance(days, bool) or not isinstance(days, int | np.integer) or days < 1:
+        raise InputError(f"{name} is {days!r}, but must be a whole number of days from 1: {remedy}.")
 
 
 def _check_choice(name: str, given: str, choices: tuple[str, ...]) -> None:

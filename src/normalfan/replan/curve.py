@@ -1,12 +1,10 @@
 """Regret against the number of re-plans, for every rule over many settings.
 
 One number cannot rank rules, because each trades regret for re-plans through a setting of its own. So each
-family of rules is run with many settings, and each run is a point. What a family can do with at most k
-re-plans is the least regret of its points with at most k. Settings are picked in hindsight, for every family
-alike: the curve shows what a rule could do if tuned well, not how to tune it. A family with more settings has
-more tries, so their number is kept beside it.
-
-The hindsight curve below all of them (`least_regrets`) is what no rule can beat.
+family is run with many settings, each run is a point, and what a family can do with at most k re-plans is the
+least regret of its points with at most k. Settings are picked in hindsight, for every family alike: the curve
+shows what a rule could do if tuned well, not how to tune it. A family with more settings has more tries, so
+their number is kept. The hindsight curve below all of them (`least_regrets`) is what no rule can beat.
 """
 
 from __future__ import annotations
@@ -29,18 +27,10 @@ from normalfan.text import counted, html_table, number
 if TYPE_CHECKING:
     import polars
 
-THRESHOLDS = 120
-"""How many thresholds each rule is tried with."""
-
-ALLOWANCES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""Allowances that the CUSUM is tried with, in typical prices."""
-
-ALLOWANCE = 0.1
-"""The daily allowance of the CUSUM that is set by the cost, in costs: a tenth of a re-plan a day."""
-
-ALL_BUDGETS_UP_TO = 1000
-"""With more days than this the hindsight curve ends at a sixth of them: it takes O(n²) a re-plan."""
-
+THRESHOLDS = 120  # that each rule is tried with
+ALLOWANCES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the CUSUM, in typical prices
+ALLOWANCE = 0.1  # of the CUSUM that is set by the cost: a tenth of a re-plan a day
+ALL_BUDGETS_UP_TO = 1000  # days; with more the hindsight curve ends at a sixth: it takes O(n²) a re-plan
 CHEAPEST = "cheapest in hindsight"
 
 
@@ -51,13 +41,11 @@ class Point:
     Attributes
     ----------
     family : str
-        The family of the rule, such as "CUSUM".
+        Such as "CUSUM".
     rule : Rule
-        The rule with its settings.
     replans : int
-        How often it re-planned.
     regret : float
-        Over all days; what re-planning costs is not included.
+        Over all days, without the cost of re-planning.
 
     Examples
     --------
@@ -77,18 +65,7 @@ class Point:
         return settings | dict(settings.pop("settings", ()))
 
     def total(self, cost: float) -> float:
-        """Regret and re-planning together.
-
-        Parameters
-        ----------
-        cost : float
-            Of one re-plan.
-
-        Returns
-        -------
-        float
-            regret + cost · re-plans.
-        """
+        """Regret + cost · re-plans."""
         return self.regret + cost * self.replans
 
 
@@ -99,7 +76,7 @@ class RegretCurve:
     Attributes
     ----------
     costs : HoldingCosts
-        What was scheduled.
+        Of n days.
     cost : float
         Of one re-plan.
     schedules : dict of str to Schedule
@@ -121,7 +98,7 @@ class RegretCurve:
     cost: float
     schedules: dict[str, Schedule]
     points: tuple[Point, ...]
-    least_regrets: FloatArray  # [K + 1]
+    least_regrets: FloatArray
 
     def __repr__(self) -> str:
         best = self.schedules[CHEAPEST]
@@ -140,18 +117,7 @@ class RegretCurve:
         return html_table(caption, ("schedule", "re-plans", "regret", "total"), rows)
 
     def best_within(self, replans: int) -> dict[str, Point]:
-        """Of each family the point of least regret with at most so many re-plans, if it has one.
-
-        Parameters
-        ----------
-        replans : int
-            The largest number of re-plans.
-
-        Returns
-        -------
-        dict of str to Point
-            By family.
-        """
+        """Of each family the point of least regret with at most so many re-plans, if it has one."""
         within = (point for point in self.points if point.replans <= replans)
         return _least_of_each(within, lambda point: point.regret)
 
@@ -160,18 +126,7 @@ class RegretCurve:
         return _least_of_each(self.points, lambda point: point.total(self.cost))
 
     def envelope(self, family: str) -> list[Point]:
-        """The points of a family that no other of its points beats in both respects.
-
-        Parameters
-        ----------
-        family : str
-            Such as "CUSUM".
-
-        Returns
-        -------
-        list of Point
-            By re-plans, upwards.
-        """
+        """A family's points that no other of its points beats in both respects, by re-plans upwards."""
         own = (point for point in self.points if point.family == family)
         kept = list[Point]()
         for point in sorted(own, key=lambda point: (point.replans, point.regret)):
@@ -180,14 +135,7 @@ class RegretCurve:
         return kept
 
     def to_frame(self) -> polars.DataFrame:
-        """The schedules as a table: one row a day.
-
-        Returns
-        -------
-        polars.DataFrame
-            `round`, `value` (the best possible loss), and for each schedule whether it re-plans on that day
-            and the regret of that day.
-        """
+        """A row a day: `round`, `value` (the best possible), re-plan and regret of each schedule."""
         import polars
 
         days = range(self.costs.n_days)
@@ -199,35 +147,20 @@ class RegretCurve:
     def plot(self, *, title: str | None = None, unit: str = "", interactive: bool = False) -> Any:
         """Draw regret against re-plans, a line for each family of rules.
 
-        Parameters
-        ----------
-        title : str, optional
-            By default what the costs describe.
-        unit : str
-            Of the losses, such as "$".
-        interactive : bool
-            A figure of plotly instead of matplotlib.
-
-        Returns
-        -------
-        matplotlib.figure.Figure or plotly.graph_objects.Figure
-            A notebook shows it; `savefig` or `write_html` saves it.
+        By matplotlib, or by plotly if `interactive`; `unit` is that of the losses, such as "$".
         """
-        families = dict.fromkeys(point.family for point in self.points)
-        lines = {family: _drawable(self.envelope(family)) for family in families}
-        marked = {name: self.schedules[name] for name in (CHEAPEST, "accumulated")}
-        picture = Picture(
-            title=self.costs.description if title is None else title,
-            unit=unit,
-            least_regrets=self.least_regrets,
-            lines={family: line for family, line in lines.items() if line},
-            marks={
-                f"{name}, at cost {number(self.cost)}": place
-                for name, run in marked.items()
-                for place in _drawable([run])
-            },
-        )
-        return draw_interactive(picture) if interactive else draw(picture)
+        lines = dict[str, list[tuple[int, float]]]()
+        for family in dict.fromkeys(point.family for point in self.points):
+            if corners := _drawable(self.envelope(family)):
+                lines[family] = [*corners, (len(self.least_regrets), corners[-1][1])]  # on to the right
+        marks = {
+            f"{name}, at cost {number(self.cost)}": place
+            for name in (CHEAPEST, "accumulated")
+            for place in _drawable([self.schedules[name]])
+        }
+        heading = self.costs.description if title is None else title
+        draw_it = draw_interactive if interactive else draw
+        return draw_it(Picture(heading, unit, self.least_regrets, lines, marks))
 
 
 def regret_curve(
@@ -249,7 +182,6 @@ def regret_curve(
     Returns
     -------
     RegretCurve
-        Schedules at this cost, a point for each setting of each rule, and the hindsight curve.
 
     Raises
     ------

@@ -1,11 +1,10 @@
 """Drift detectors of river as rules: re-plan when the stream of prices is reported to have changed.
 
-The detectors know nothing of costs; they are here to be compared with. Each gets the price of the plan in
-service, as every rule does. Two choices are open and both are offered: whether a detector starts again after
-a re-plan (the prices that follow belong to another plan) or reads on, and whether it gets prices or the
-logarithm of 1 + price (prices have heavy tails, which the tests behind these detectors handle badly). KSWIN
-draws at random from its window, so its seed is fixed; it sees ranks only, so it needs no logarithm; and it
-takes half a second for two years of days, so few of its settings are tried.
+The detectors know nothing of costs; they are here to be compared with. Two choices are open and both are
+offered: whether a detector starts again after a re-plan (the prices that follow belong to another plan) or
+reads on, and whether it gets prices or log(1 + price) (prices have heavy tails, which the tests behind these
+detectors handle badly). KSWIN draws at random from its window, so its seed is fixed; it sees ranks only, so
+it needs no logarithm; and it is slow, so few of its settings are tried.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ from importlib.util import find_spec
 from itertools import product
 from typing import Any, Literal
 
-from normalfan.errors import InputError
+from normalfan.errors import check_installed
 from normalfan.replan.rules import Decide
 
 Detector = Literal["ADWIN", "PageHinkley", "KSWIN"]
-
-KSWIN_SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +33,8 @@ class Drift:
         A class of `river.drift`.
     settings : tuple of (str, value)
         The arguments of that class.
-    restart : bool
-        Start the detector again after a re-plan.
-    logarithm : bool
-        Show it log(1 + price) instead of the price.
+    restart, logarithm : bool
+        Start the detector again after a re-plan; show it log(1 + price) instead of the price.
 
     Examples
     --------
@@ -54,10 +49,7 @@ class Drift:
     logarithm: bool = False
 
     def decide(self) -> Decide:
-        if not detectors_installed():
-            raise InputError(
-                "river is not installed, but its drift detectors need it: pip install 'normalfan[compare]'."
-            )
+        check_installed("river", "its drift detectors need it", "compare")
         from river import drift
 
         make = getattr(drift, self.detector)
@@ -87,26 +79,14 @@ def detector_families(typical: float) -> dict[str, list[Drift]]:
         for clock, grace in ((1, 2), (1, 10), (32, 10))
         for way in ways
     ]
-    page_hinkley = [
-        Drift(
-            "PageHinkley",
-            (("threshold", size * scale), ("delta", slack * scale), ("min_instances", least), ("mode", mode)),
-            restart,
-            logarithm,
-        )
-        for restart, logarithm in ways
-        for scale in (1.0 if logarithm else typical,)
-        for size in (0.5, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200)
-        for slack in (0.005, 0.1, 0.5)
-        for least in (1, 30)
-        for mode in ("up", "both")
-    ]
+    page_hinkley = []
+    sizes, slacks = (0.5, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200), (0.005, 0.1, 0.5)
+    for way, size, slack, least, mode in product(ways, sizes, slacks, (1, 30), ("up", "both")):
+        scale = 1.0 if way[1] else typical
+        levels = (("threshold", size * scale), ("delta", slack * scale))
+        page_hinkley.append(Drift("PageHinkley", (*levels, ("min_instances", least), ("mode", mode)), *way))
     kswin = [
-        Drift(
-            "KSWIN",
-            (("alpha", alpha), ("window_size", size), ("stat_size", part), ("seed", KSWIN_SEED)),
-            restart,
-        )
+        Drift("KSWIN", (("alpha", alpha), ("window_size", size), ("stat_size", part), ("seed", 0)), restart)
         for alpha in (1e-4, 0.005, 0.05)
         for size, part in ((20, 7), (40, 12), (100, 30))
         for restart in (False, True)

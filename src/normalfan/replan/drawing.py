@@ -8,23 +8,19 @@ all rules share, are left out, and so are very small regrets, which need a re-pl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import check_installed
 from normalfan.plots import new_figure
 from normalfan.problem.arrays import FloatArray
 
-DECADES_SHOWN = 2.3
-"""How far below the largest regret the picture reaches."""
-
+DECADES_SHOWN = 2.3  # below the largest regret
 REPLANS = "re-plans (at most)"
 HINDSIGHT = "best in hindsight"
 
-
-PENS = {
+PENS = {  # colour, dashes (in plotly's words) and width of each family's line
     "accumulated": ("#1f6fb4", "solid", 2.4),
     "CUSUM": ("#d1495b", "solid", 2.4),
     "single day": ("#edae49", "dash", 2.0),
@@ -33,19 +29,17 @@ PENS = {
     "Page-Hinkley": ("#8e6bbf", "dashdot", 1.6),
     "KSWIN": ("#8c564b", "dashdot", 1.6),
 }
-"""Colour, dashes (in plotly's words) and width of each family's line."""
-
 _LINESTYLES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is drawn; points are (re-plans, regret), neither of them 0."""
+    """What is drawn; places are (re-plans, regret), neither of them 0."""
 
     title: str
     unit: str
     least_regrets: FloatArray  # [K + 1]
-    lines: dict[str, list[tuple[int, float]]]  # by family
+    lines: dict[str, list[tuple[int, float]]]  # the corners of each family's, from left to right
     marks: dict[str, tuple[int, float]]
 
     @property
@@ -59,19 +53,11 @@ class Picture:
         top = max(seen, default=0.0) or 1.0
         return top / 10**DECADES_SHOWN, top * 1.3
 
-    def corners(self, family: str) -> tuple[list[int], list[float]]:
-        """The corners of a family's line, which goes on to the right at the level of its last."""
-        line = self.lines[family]
-        return [k for k, _ in line] + [len(self.least_regrets)], [r for _, r in [*line, line[-1]]]
-
 
 def check_library(*, interactive: bool) -> None:
     """Refuse a picture whose library is missing."""
     library, extra = ("plotly", "report") if interactive else ("matplotlib", "plot")
-    if find_spec(library) is None:
-        raise InputError(
-            f"{library} is not installed, but this figure needs it: pip install 'normalfan[{extra}]'."
-        )
+    check_installed(library, "this figure needs it", extra)
 
 
 def draw(picture: Picture) -> Any:
@@ -84,10 +70,10 @@ def draw(picture: Picture) -> Any:
     least = picture.least_regrets[shown]
     axes.plot(shown, least, color="black", linewidth=1.6, label=HINDSIGHT)
     axes.fill_between(shown, least, low, where=least >= low, color="black", alpha=0.06, linewidth=0)
-    for family in picture.lines:
+    for family, corners in picture.lines.items():
         color, dash, width = PENS[family]
-        (line,) = axes.step(*picture.corners(family), where="post", label=family)
-        line.set(color=color, linestyle=_LINESTYLES[dash], linewidth=width)
+        pen = {"color": color, "linestyle": _LINESTYLES[dash], "linewidth": width}
+        axes.step(*zip(*corners, strict=True), where="post", label=family, **pen)
     for (name, place), marker in zip(picture.marks.items(), "sD^v", strict=False):
         axes.plot(*place, marker, color="black", markerfacecolor="white", markersize=8, label=name)
     axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, max(len(picture.least_regrets), 2)))
@@ -107,9 +93,9 @@ def draw_interactive(picture: Picture) -> Any:
     replans = np.arange(1, len(picture.least_regrets))
     black = {"color": "black", "width": 2}
     figure.add_scatter(x=replans, y=picture.least_regrets[1:], name=HINDSIGHT, line=black)
-    for family in picture.lines:
+    for family, corners in picture.lines.items():
         line = dict(zip(("color", "dash", "width"), PENS[family], strict=True)) | {"shape": "hv"}
-        x, y = picture.corners(family)
+        x, y = zip(*corners, strict=True)
         figure.add_scatter(x=x, y=y, name=family, line=line, mode="lines")
     for name, (k, regret) in picture.marks.items():
         mark = {"size": 12, "symbol": "diamond-open", "color": "black"}

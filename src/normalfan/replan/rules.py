@@ -1,37 +1,22 @@
 """When to re-plan, without seeing the future.
 
-A rule watches the price of the plan in service, day by day, and says when to make a new one: `Accumulated`,
-`Cusum`, `SingleDay`, `Periodic`, and `Drift` of the module beside this one. `replay` runs a rule through a
-matrix of holding costs and gives it nothing but what is known. If losses are known before acting a rule sees
-today's price of the plan in service and may avoid it: the new plan serves today. If they are known after, a
-rule decides about today having seen the prices up to yesterday.
+A rule watches the price of the plan in service, day by day, and says when to make a new one. `replay` runs a
+rule through holding costs and gives it nothing but what is known. If losses are known before acting a rule
+sees today's price of the plan in service and may avoid it: the new plan serves today. If they are known
+after, it decides about today having seen the prices up to yesterday.
 
-What is promised. Say that plans *age* if an older plan is never better than a newer one,
-costs[d,t] ≥ costs[d',t] for d ≤ d' ≤ t. Then for any re-plan cost C > 0 `Accumulated(C)` spends at most
-
-    2 · OPT              losses known before acting, plans for the last day,
-    (2 + M/C) · OPT      losses known after, with M the largest single price,
-
-of the cheapest schedule in hindsight. *Proof.* Let the rule re-plan on day s and next on day e. Before: it
-pays less than C until e, and C at e; a schedule that does not re-plan on the days s+1 … e keeps a plan no
-newer than s, so it pays at least the rule's prices of these days, which reach C. After: the rule pays less
-than C + M on s … e−1, and C; a schedule that does not re-plan on s+1 … e−1 pays at least C on s … e−1. In
-the last stretch, which no re-plan ends, what the rule pays is paid by the other too or is below the C of its
-re-plan (plus M). ∎
-
-If an old plan can become good again there is no such factor: if costs[d,d+1] = C for all d and everything
-else is free, the rule re-plans every day while keeping the first plan costs C in all. What is always true is
-that regret is below (re-plans + 1) · C (before, plans for the last day), or (re-plans + 1) · (C + M).
+If an older plan is never better than a newer one, `Accumulated(C)` spends at most twice what the cheapest
+schedule in hindsight does; the proof, and what holds otherwise, is in docs/details/ski-rental.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Protocol, TypeAlias
 
-from normalfan.replan.costs import HoldingCosts
-from normalfan.replan.plans import check_days
+from normalfan.replan.costs import HoldingCosts, check_days
 from normalfan.replan.schedule import Schedule, check_amount, schedule_of
 
 Decide: TypeAlias = Callable[[float], bool]
@@ -40,8 +25,6 @@ Decide: TypeAlias = Callable[[float], bool]
 
 class Rule(Protocol):
     """How to decide when to re-plan; implement it to replay a rule of your own.
-
-    A rule itself remembers nothing; each run gets its own memory from `decide`.
 
     Examples
     --------
@@ -52,14 +35,7 @@ class Rule(Protocol):
     """
 
     def decide(self) -> Decide:
-        """Start a run.
-
-        Returns
-        -------
-        callable
-            Takes the price of the plan in service, day by day, and says whether to re-plan. It starts over by
-            itself whenever it says yes.
-        """
+        """Start a run: what is returned has a memory of its own, and starts over whenever it says yes."""
         ...
 
 
@@ -67,9 +43,7 @@ class Rule(Protocol):
 class Accumulated:
     """Re-plan when the prices since the last re-plan add up to a threshold.
 
-    With the cost of a re-plan as the threshold this is the rule of ski rental: pay rent until it would have
-    bought the skis. If older plans are never better than newer ones, it then spends at most twice what the
-    cheapest schedule in hindsight does (losses known before acting, plans for the last day).
+    With the cost of a re-plan as the threshold this is ski rental: rent until it would have bought the skis.
 
     Parameters
     ----------
@@ -133,9 +107,7 @@ class Cusum:
 
 @dataclass(frozen=True, slots=True)
 class SingleDay:
-    """Re-plan when the price of one day reaches a threshold.
-
-    One odd day then sets the plan for the ordinary days after it.
+    """Re-plan when the price of one day reaches a threshold: one odd day then sets the plan for those after.
 
     Parameters
     ----------
@@ -180,14 +152,8 @@ class Periodic:
         check_days("Periodic.days", self.days, "try 7")
 
     def decide(self) -> Decide:
-        served = 0
-
-        def decide(price: float) -> bool:  # noqa: ARG001
-            nonlocal served
-            served = (served + 1) % self.days
-            return served == 0
-
-        return decide
+        served = count(1)
+        return lambda price: next(served) % self.days == 0  # noqa: ARG005
 
 
 def replay(rule: Rule, costs: HoldingCosts) -> Schedule:
@@ -219,11 +185,10 @@ def replay(rule: Rule, costs: HoldingCosts) -> Schedule:
     """
     # Today's price is seen before deciding about today, or only yesterday's is.
     lag = 0 if costs.known == "before" else 1
-    decide, serving, days = rule.decide(), 0, list[int]()
+    decide, days = rule.decide(), list[int]()
     prices = costs.costs[0].tolist()
     for t in range(1, costs.n_days):
         if decide(prices[t - lag]):
-            serving = t
-            prices = costs.costs[serving].tolist()
+            prices = costs.costs[t].tolist()
             days.append(t)
     return schedule_of(costs, days)

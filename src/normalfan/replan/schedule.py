@@ -35,11 +35,11 @@ class Schedule:
     Attributes
     ----------
     days : tuple of int
-        The days of the re-plans, in increasing order; never day 0.
+        In increasing order; never day 0.
     regret : float
-        Over all days; what re-planning costs is not included.
+        Over all days, without the cost of re-planning.
     regrets : array [n]
-        The regret of each day.
+        Of each day.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Schedule:
 
     days: tuple[int, ...]
     regret: float
-    regrets: FloatArray  # [n]
+    regrets: FloatArray
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.days[:DAYS_SHOWN])) + (", …" if self.replans > DAYS_SHOWN else "")
@@ -62,18 +62,7 @@ class Schedule:
         return len(self.days)
 
     def total(self, cost: float) -> float:
-        """Regret and re-planning together.
-
-        Parameters
-        ----------
-        cost : float
-            Of one re-plan.
-
-        Returns
-        -------
-        float
-            regret + cost · re-plans.
-        """
+        """Regret + cost · re-plans."""
         return self.regret + cost * self.replans
 
 
@@ -90,7 +79,6 @@ def schedule_of(costs: HoldingCosts, days: Sequence[int]) -> Schedule:
     Returns
     -------
     Schedule
-        The days with their regret.
 
     Raises
     ------
@@ -115,7 +103,7 @@ def schedule_of(costs: HoldingCosts, days: Sequence[int]) -> Schedule:
 
 
 def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
-    """Find the schedule with the least regret + cost · re-plans.
+    """Find the schedule with the least regret + cost · re-plans, in O(n²).
 
     Parameters
     ----------
@@ -127,7 +115,7 @@ def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
     Returns
     -------
     Schedule
-        Of equally cheap ones, one that keeps its plans longer. Takes O(n²).
+        Of equally cheap ones, one that keeps its plans longer.
 
     Raises
     ------
@@ -153,7 +141,7 @@ def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
 
 
 def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
-    """Compute the least regret for every number of re-plans.
+    """Compute the least regret for every number of re-plans, in O(n²) for each.
 
     Parameters
     ----------
@@ -165,7 +153,7 @@ def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
     Returns
     -------
     array [most + 1]
-        The least regret with at most k re-plans, k = 0 … most. Takes O(n²) for each k.
+        The least regret with at most k re-plans, k = 0 … most.
 
     Raises
     ------
@@ -190,7 +178,7 @@ def schedule_within(costs: HoldingCosts, replans: int) -> Schedule:
     costs : HoldingCosts
         Of n days.
     replans : int
-        The largest number of re-plans.
+        At least 0.
 
     Returns
     -------
@@ -222,11 +210,7 @@ def check_amount(name: str, amount: float) -> None:
 
 
 def _layers(costs: HoldingCosts, replans: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """For exactly k = 0 … `replans` re-plans, as far as there are days for them: f_k and what it minimises.
-
-    f_k[e] is [n + 1]; what it minimises, over the first day d of the last plan, is [n + 1, n] and overwritten
-    by the next layer.
-    """
+    """For exactly k = 0 … `replans` re-plans: f_k [n + 1], and what it minimises, [n + 1, n], overwritten."""
     if replans < 0:
         raise InputError(f"replans is {replans}, but a number of re-plans is at least 0: give one.")
     spent = _spent(costs)
@@ -248,7 +232,7 @@ def _spent(costs: HoldingCosts) -> FloatArray:
 
 
 def _trace(layers: list[IntArray]) -> list[int]:
-    """The re-plan days, found backwards: the last plan's first day, then that of the plan before it, …"""
+    """The re-plan days, found backwards: the first day of the last plan, of the one before it, …"""
     days, end = list[int](), len(layers[0]) - 1
     for began in reversed(layers):
         end = int(began[end])

@@ -1,9 +1,8 @@
 """Where in the plan the price of a whole stream is paid, found by reading some losses again.
 
-Three parts of a page need the losses themselves: the plans of the costliest rounds, the map of steps and
-states at which the price is paid, and the losses around the costliest crossing, through which the fan is
-sliced. Only some rounds are read: the costliest, until they carry `SHARE` of the price or the work reaches
-its limit.
+Three parts of a page need the losses: the plans of the costliest rounds, the map of steps and states at which
+the price is paid, and the losses around the costliest crossing, through which the fan is sliced. Only the
+costliest rounds are read, until they carry `SHARE` of the price or the work reaches its limit.
 """
 
 from __future__ import annotations
@@ -108,10 +107,7 @@ def most_expensive(prices: FloatArray, *, share: float, at_most: int) -> list[in
 
 
 def fold(attribution: FloatArray, by_step: FloatArray, labels: Labels) -> AttributionMap:
-    """Join consecutive steps and keep the states that pay most, if there are too many of them.
-
-    `attribution` [H, S]: a sum over crossings. `by_step` [H]: of all crossings.
-    """
+    """A map of `attribution` [H, S] and `by_step` [H]; steps are joined, states that pay most kept."""
     horizon, n_states = attribution.shape
     starts = np.unique(np.linspace(0, horizon, min(horizon, MOST_STEPS), endpoint=False).astype(np.int64))
     ends = np.append(starts[1:], horizon)

@@ -1,8 +1,8 @@
 """The data of the page's charts, as small as what is drawn.
 
-A series is {"at": rounds, "y": numbers}; names of rounds are sent once, for the rounds that are drawn. A
-chart is about a thousand pixels wide, so a series of more than `MOST_POINTS` rounds is cut into bins, and
-of each bin its smallest and its largest entry stay: no peak is lost.
+A series is {"at": rounds, "y": numbers}; names of rounds are sent once. A chart is about a thousand pixels
+wide, so a series of more than `MOST_POINTS` rounds is cut into bins, and of each bin its smallest and its
+largest entry stay: no peak is lost.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from normalfan.report.attribution_map import AttributionMap
 from normalfan.report.fan import COLOURS, FanPicture, edges
 
 MOST_POINTS = 5000
-
-THINNEST = 0.05
-"""The part of the rounds, those with the smallest gaps, that is marked as thin."""
-
+MOST_AMBIGUOUS = 500  # rounds that are marked as such
+THINNEST = 0.05  # the part of the rounds, those with the smallest gaps, that is marked as thin
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?")
 
 
@@ -51,7 +49,7 @@ def time_charts(
         }
     else:
         sums = {key: decomposition.cumulative()[key] for key in ("price", "selection", "regret")}
-    unsure = np.flatnonzero(motion.ambiguous)[:500]
+    unsure = np.flatnonzero(motion.ambiguous)[:MOST_AMBIGUOUS]
     ambiguous = {
         "at": unsure.tolist(),
         "y": rounded(motion.prices[unsure]),

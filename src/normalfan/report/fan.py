@@ -1,18 +1,15 @@
 """A picture of the fan: a plane in the space of losses, its cones, and the path of the losses on it.
 
-Every grid point of the plane has the optimal face of its loss and the price of keeping the origin's plan
-there. Losses of the stream are drawn at the nearest point of the plane, which is exact for those in it.
-
-Faces are coloured like countries on a map: a few colours, and neighbours differ. A colour does not identify
-a face; a wall between two faces always shows.
+Every grid point has the optimal face of its loss and the price of keeping the origin's plan there. Losses of
+the stream are drawn at the nearest point of the plane, which is exact for those in it. Faces are coloured
+like countries: neighbours differ, but a colour does not identify a face.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +22,10 @@ from normalfan.problem.losses import IterableLosses
 from normalfan.problem.mdp import MDP
 from normalfan.text import counted
 
+# Pale fills, on which dark walls are easy to see.
 COLOURS = ("#bbccee", "#eeeebb", "#ccddaa", "#ffcccc", "#cceeff", "#dddddd", "#f3d9b1", "#dccbe6")
-"""Pale fills, on which dark walls are easy to see."""
-
-PARALLEL = 1e-9
-"""Two directions whose squared sine is below this span no plane that is worth drawing."""
-
-MOST_CELLS = 10_000_000
-"""How many (step, state, action) cells each part of a page may visit: about a second of work."""
+PARALLEL = 1e-9  # the squared sine of two directions that span no plane worth drawing
+MOST_CELLS = 10_000_000  # (step, state, action) that each part of a page may visit: about a second of work
 
 MOST_SIDE, LEAST_SIDE = 45, 9
 
@@ -43,10 +36,8 @@ class Plane:
 
     Parameters
     ----------
-    origin : array [H, S, A]
-        The loss at x = y = 0.
-    right, up : array [H, S, A]
-        The directions of the two axes.
+    origin, right, up : array [H, S, A]
+        The loss at x = y = 0, and the directions of the two axes.
 
     Examples
     --------
@@ -66,20 +57,7 @@ class Plane:
         return bool(xx * yy - xy * xy <= PARALLEL * xx * yy)
 
     def coordinates(self, loss: FloatArray) -> tuple[FloatArray, bool]:
-        """Find the point of the plane that is nearest to a loss.
-
-        Parameters
-        ----------
-        loss : array [H, S, A]
-            A loss.
-
-        Returns
-        -------
-        at : array [2]
-            The coordinates of that point.
-        exact : bool
-            Whether the loss is that point itself.
-        """
+        """The point [2] of the plane nearest to a loss [H, S, A], and whether it is the loss itself."""
         away = (loss - self.origin).reshape(-1)
         nearest, *_ = np.linalg.lstsq(self._spanning.T, away, rcond=None)
         miss = np.abs(away - nearest @ self._spanning).max(initial=0.0)
@@ -111,13 +89,13 @@ class FanPicture:
         Whether a loss of the path lies in the plane; if not, its point is the nearest one.
     """
 
-    xs: FloatArray  # [nx]
-    ys: FloatArray  # [ny]
-    labels: IntArray  # [ny, nx]
-    colours: IntArray  # [faces]
-    prices: FloatArray  # [ny, nx]
-    path: FloatArray  # [n, 2]
-    in_plane: BoolArray  # [n]
+    xs: FloatArray
+    ys: FloatArray
+    labels: IntArray
+    colours: IntArray
+    prices: FloatArray
+    path: FloatArray
+    in_plane: BoolArray
 
     def __repr__(self) -> str:
         return f"FanPicture: {counted(self.n_faces, 'face')} on a grid of {len(self.xs)} × {len(self.ys)}"
@@ -128,13 +106,7 @@ class FanPicture:
         return len(self.colours)
 
     def walls(self) -> FloatArray:
-        """List the walls between grid points of different faces.
-
-        Returns
-        -------
-        array [n, 2, 2]
-            Line segments from (x, y) to (x, y).
-        """
+        """The walls between grid points of different faces: line segments [n, 2, 2] from (x, y) to (x, y)."""
         xs, ys = edges(self.xs), edges(self.ys)
         j, i = np.nonzero(self.labels[:, 1:] != self.labels[:, :-1])
         upright = np.stack([xs[i + 1], ys[j], xs[i + 1], ys[j + 1]], axis=1)
@@ -174,9 +146,9 @@ def draw_fan(
         Where to slice.
     xs, ys : array [nx], [ny]
         The coordinates of the grid.
-    path : sequence of arrays [H, S, A], optional
+    path : sequence of arrays [H, S, A]
         Losses to place on the plane.
-    ties : TieRule, optional
+    ties : TieRule
         When two actions count as equally good.
 
     Returns
@@ -193,11 +165,8 @@ def draw_fan(
     --------
     >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
     >>> e = np.eye(2).reshape(2, 1, 1, 2)
-    >>> picture = draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 0.5], ys=[-1, 1], path=[2 * e[1]])
-    >>> picture
+    >>> draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 0.5], ys=[-1, 1], path=[2 * e[1]])
     FanPicture: 3 faces on a grid of 2 × 2
-    >>> picture.labels.tolist(), picture.path.tolist(), picture.in_plane.tolist()
-    ([[0, 1], [2, 2]], [[0.0, 2.0]], [True])
     """
     fan = fan_slice(mdp, plane.origin, plane.right, plane.up, xs, ys, ties=ties)
     columns, lines = np.asarray(xs, dtype=np.float64), np.asarray(ys, dtype=np.float64)
@@ -215,13 +184,8 @@ def draw_fan(
 
 def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule) -> FloatArray:
     """The price of each grid point against the origin: a stream that returns there before every point."""
-
-    def points() -> Iterator[FloatArray]:
-        for y in ys:
-            for x in xs:
-                yield plane.origin + x * plane.right + y * plane.up
-
-    there_and_back = chain.from_iterable(zip(repeat(plane.origin), points(), strict=False))
+    points = (plane.origin + x * plane.right + y * plane.up for y in ys for x in xs)
+    there_and_back = (loss for point in points for loss in (plane.origin, point))
     decided = replace(ties, band=1.0)  # how sure a grid point's price is does not matter here
     motion = price_stream(mdp, IterableLosses(there_and_back), ties=decided)
     return motion.prices[1::2].reshape(len(ys), len(xs))
@@ -261,9 +225,9 @@ def slice_through(
 ) -> CrossingFan | None:
     """Slice the fan through the crossing into round `centre`; None if the losses `around` it span no plane.
 
-    The x axis goes from the loss before the crossing, at 0, to the loss after it, at 1. The y axis goes on to
-    the loss of the next round, or back to the one before, so that three losses of the path lie in the plane;
-    where these are on one line, towards the mean of the losses around, or along a constant loss.
+    The x axis goes from the loss before the crossing to the loss after it. The y axis goes on to the loss of
+    the next round, or back to the one before, so that three losses of the path lie in the plane; where these
+    are on one line, towards the mean of the losses around, or along a constant loss.
     """
     if not centre:
         return None

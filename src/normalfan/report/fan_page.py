@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_installed
 from normalfan.files import written_atomically
 from normalfan.plots import new_figure
 from normalfan.report.charts import fan_chart
@@ -34,19 +33,13 @@ def write_fan(
     Parameters
     ----------
     path : str or Path
-        The file to write: .html (needs `normalfan[report]`), .png or .pdf (need `normalfan[plot]`).
+        The file: .html (needs `normalfan[report]`), .png or .pdf (need `normalfan[plot]`).
     fan : FanPicture
         What `draw_fan` returned.
-    title : str
-        The heading.
-    unit : str, optional
-        Of the losses, such as "$".
-    right, up : str, optional
-        Titles of the axes.
-    stops : sequence of str, optional
-        Names of the losses on the path.
-    prices : sequence of float, optional
-        Prices of the losses on the path.
+    title, unit, right, up : str
+        The heading, the unit of the losses such as "$", and the titles of the axes.
+    stops, prices : sequence of str, sequence of float
+        Names and prices of the losses on the path.
 
     Raises
     ------
@@ -55,15 +48,11 @@ def write_fan(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import normalfan as nf
-    >>> from normalfan.report import Plane, draw_fan
-    >>> arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    >>> import normalfan as nf, numpy as np
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> e = np.eye(2).reshape(2, 1, 1, 2)
-    >>> picture = draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 1], ys=[-1, 1])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_fan(f"{folder}/fan.html", picture, title="Two arms")
+    >>> picture = nf.report.draw_fan(arms, nf.report.Plane(0 * e[0], e[0], e[1]), xs=[-1, 1], ys=[-1, 1])
+    >>> write_fan("fan.html", picture, title="Two arms")  # doctest: +SKIP
     """
     check_picture(path)
     suffix = Path(path).suffix
@@ -82,10 +71,8 @@ def check_picture(path: str | Path) -> None:
         raise InputError(f"path is {path}, but it must end in {', '.join(SUFFIXES)}: choose one of them.")
     if suffix == ".html":
         check_page_packages()
-    elif find_spec("matplotlib") is None:
-        raise InputError(
-            f"matplotlib is not installed, but a {suffix} picture needs it: pip install 'normalfan[plot]'."
-        )
+    else:
+        check_installed("matplotlib", f"a {suffix} picture needs it", "plot")
 
 
 def fan_sentences(fan: FanPicture, unit: str) -> list[str]:

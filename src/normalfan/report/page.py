@@ -1,8 +1,8 @@
 """The report: one HTML file that carries its data, styles, scripts and texts.
 
-The texts and the table are in the file as text, so that they can be read, searched and printed without
-running anything; the charts are drawn from the data by plotly, which is embedded. The page asks the network
-for nothing, and its content-security policy forbids it. The same input gives the same bytes.
+Texts and table can be read, searched and printed without running anything; the charts are drawn from the data
+by plotly, which is embedded. The page asks the network for nothing, and its content-security policy forbids
+it. The same input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -53,19 +53,15 @@ def write_report(
         The losses that were priced; some of them are read a second time.
     motion : PricedMotion
         What `price_stream(mdp, losses, ties=ties)` returned.
-    title : str
-        The heading of the page.
-    unit : str, optional
-        Of the losses, such as "$".
-    note : str, optional
-        A sentence under the title, such as the source of the data or a date.
-    norm : str or float, optional
-        The norm of the loss variation beside the price: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
+    title, unit, note : str
+        The heading, the unit of the losses such as "$", and a sentence under the title, such as a source.
+    norm : str or float
+        Of the loss variation beside the price: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
     summary : Summary, optional
         What `summarise` returned for this stream and norm, if it is at hand; made here if not.
     decomposition : Decomposition, optional
         Of a learner's run on the same losses: drawn instead of the cumulative values.
-    ties : TieRule, optional
+    ties : TieRule
         The tie rule that the stream was priced with.
 
     Raises
@@ -76,13 +72,11 @@ def write_report(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import numpy as np
     >>> import normalfan as nf
-    >>> arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> losses = np.array([[0.0, 1.0], [2.0, 1.5]]).reshape(2, 1, 1, 2)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_report(f"{folder}/arms.html", arms, losses, nf.price_stream(arms, losses), title="Two arms")
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = [[[[0.0, 1.0]]], [[[2.0, 1.5]]]]
+    >>> motion = nf.price_stream(arms, losses)
+    >>> write_report("arms.html", arms, losses, motion, title="Two arms")  # doctest: +SKIP
     """
     check_page_packages()
     variation = motion.variation(norm)  # refuses an unknown norm, and a motion without details
@@ -113,7 +107,7 @@ def write_report(
         "report.html",
         data,
         title=title,
-        note=note,
+        note=" ".join(note.split()),  # lines are wrapped anyway
         summary=summary_paragraphs(summary, unit),
         captions=captions(motion, variation, costliest, paid, fan, decomposition, name_of, unit),
         rows=rows_of(motion, variation, costliest.changes, unit),

@@ -1,7 +1,4 @@
-"""A priced stream in sentences: paragraphs for a page or a terminal, and captions of charts.
-
-A chart's caption states what the chart shows, so it also serves as the chart's alt text.
-"""
+"""A priced stream in sentences: paragraphs for a page or a terminal, and captions (alt texts) of charts."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from normalfan.pricing.summary import NEGLIGIBLE, CostlyRound, Summary
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.decompose import Decomposition
 from normalfan.report.attribution_map import AttributionMap, CostliestRounds
-from normalfan.report.charts import THINNEST, thin_rounds
+from normalfan.report.charts import MOST_AMBIGUOUS, THINNEST, thin_rounds
 from normalfan.report.fan import CrossingFan
 from normalfan.text import amount, counted, number, percent
 
@@ -44,9 +41,10 @@ def summary_paragraphs(summary: Summary, unit: str) -> list[str]:
         paragraphs += [_costliest_round(summary.costliest[0], unit), _beside_variation(summary)]
     if summary.ambiguous:
         low, high = amount(summary.total_lowest, unit), amount(summary.total_highest, unit)
+        total = f"lies between {low} and {high}" if low != high else f"is {low}, to the digits shown"
         paragraphs.append(
-            f"In {counted(summary.ambiguous, 'round')} the price or the optimal face depends on a near-tie; "
-            f"the total lies between {low} and {high}."
+            f"In {counted(summary.ambiguous, 'round')} a near-tie leaves the price, or whether the optimal "
+            f"face moved, open; the exact total {total}."
         )
     return paragraphs
 
@@ -105,7 +103,11 @@ def _time(motion: PricedMotion, variation: FloatArray, name_of: Callable[[int], 
             f"moved furthest in {name_of(furthest)}, at a price of {amount(motion.prices[furthest], unit)}."
         )
     if unsure:
-        text += f" Marked with their range: {counted(unsure, 'round')} with a near-tie."
+        drawn = f" (the first {MOST_AMBIGUOUS} are drawn)" if unsure > MOST_AMBIGUOUS else ""
+        text += (
+            f" Marked: {counted(unsure, 'round')} with a near-tie{drawn}, each with the interval in which "
+            f"its exact price lies."
+        )
     return text
 
 

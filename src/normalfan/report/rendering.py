@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from importlib import resources
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from normalfan.errors import InputError
+from normalfan.errors import check_installed
 from normalfan.files import written_atomically
-from normalfan.text import as_script
+from normalfan.text import as_script, printable
 
 
 def check_page_packages() -> None:
     """Refuse to write a page where a package for it is missing; ask before any long work."""
     for package in ("jinja2", "plotly"):
-        if find_spec(package) is None:
-            raise InputError(
-                f"{package} is not installed, but a report page needs it: pip install 'normalfan[report]'."
-            )
+        check_installed(package, "a report page needs it", "report")
 
 
 def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: Any) -> None:
-    """Render a template of the package with its data embedded; text is escaped throughout."""
+    """Render a template of the package with its data embedded; text is printable and escaped throughout."""
     check_page_packages()
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -36,10 +32,12 @@ def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: A
     environment = Environment(
         loader=PackageLoader("normalfan.report", "assets"),
         autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["printable"] = printable
     scripts = {"plotly": Markup(get_plotlyjs()), "data": Markup(as_script(data))}  # noqa: S704
     page = environment.get_template(template).render(**texts, **scripts, asset=asset)
     with written_atomically(path) as file:

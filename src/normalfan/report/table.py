@@ -1,16 +1,8 @@
 """The costliest rounds as a table: what each cost, where, and what changed in the plan.
 
-Of the plans that were optimal in the round before, the *old plan* is the cheapest under the new loss: it
-pays exactly the price. Of the plans that are optimal now, the *new plan* departs from it least, in expected
-number of steps. That plan is one backup on the new face whose cost is 1 for each action that is not the old
-one.
-
-    >>> from normalfan.pricing.crossing import price
-    >>> arms = MDP(np.array([[0, 0, 0]]), initial=0, horizon=1)
-    >>> yesterday, today = np.array([[[0.0, 0.0, 1.0]]]), np.array([[[2.0, 1.0, 0.0]]])
-    >>> change = plan_change(arms, price(optimal_face(arms, yesterday), today), today)
-    >>> change.steps[0].old.action, change.steps[0].new.action, change.steps[0].paid
-    (1, 2, 1.0)
+Of the plans that were optimal in the round before, the *old plan* is the cheapest under the new loss: it pays
+exactly the price. Of the plans that are optimal now, the *new plan* departs from it least, in expected number
+of steps: one backup on the new face whose cost is 1 for each action that is not the old one.
 """
 
 from __future__ import annotations
@@ -31,8 +23,7 @@ from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan.text import amount, number, percent
 
-MOST_STEPS = 48
-"""Longer plans are listed only at steps that differ or pay, this many at most."""
+MOST_STEPS = 48  # longer plans are listed only at steps that differ or pay, this many at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +97,7 @@ class Row:
 
 
 def rows_of(
-    motion: PricedMotion,
-    variation: FloatArray,
-    changes: Mapping[int, PlanChange],
-    unit: str,
+    motion: PricedMotion, variation: FloatArray, changes: Mapping[int, PlanChange], unit: str
 ) -> list[Row]:
     ranks = ranks_from_largest(variation)
     rows = []
@@ -123,16 +111,8 @@ def rows_of(
             (number(float(variation[t])), float(variation[t])),
             (f"{ranks[t]:,}", int(ranks[t])),
         )
-        rows.append(
-            Row(
-                round=t,
-                name=motion.round_name(t),
-                numbers=numbers,
-                where=_where(change.cell),
-                plan=plan,
-                steps_left_out=len(change.steps) - len(plan),
-            )
-        )
+        left_out = len(change.steps) - len(plan)
+        rows.append(Row(t, motion.round_name(t), numbers, _where(change.cell), plan, left_out))
     return rows
 
 

@@ -43,7 +43,8 @@
       type: "scatter", mode: "markers", x: x(unsure), y: unsure.y, xaxis: "x", yaxis: "y",
       marker: { symbol: "diamond-open", size: 8, color: colour("third") },
       error_y: { type: "data", symmetric: false, array: unsure.high.map((high, i) => high - unsure.y[i]), arrayminus: unsure.low.map((low, i) => unsure.y[i] - low), color: colour("third") },
-      text: texts(unsure, (y, i) => `price ${amount(y)}; near-tie: from ${amount(unsure.low[i])} to ${amount(unsure.high[i])}`), hovertemplate: "%{text}<extra></extra>",
+      text: texts(unsure, (y, i) => `price ${amount(y)}; near-tie: ` + (unsure.low[i] < unsure.high[i]
+        ? `the exact price lies between ${amount(unsure.low[i])} and ${amount(unsure.high[i])}` : "the exact price is this, to the digits shown")), hovertemplate: "%{text}<extra></extra>",
     });
     return { traces, more: stacked([inUnit("Price"), "Variation of the loss, " + data.norm], { type }, { type }) };
   }));
