@@ -16,6 +16,7 @@ import pytest
 from command_line import call
 
 import normalfan as nf
+from normalfan.array_files import CHECKSUM
 from normalfan.problem.labels import Labels
 
 MODEL = """state,action,next_state,probability,start
@@ -111,16 +112,15 @@ def truncated(name: str, share: float = 0.5) -> Spoil:
     return spoil
 
 
-def other_schema(folder: Path) -> tuple[object, ...]:
-    with np.load(folder / "model.npz") as arrays:
-        stored = dict(arrays)
-    return saved("model.npz", **stored | {"schema": np.array(99)})(folder)
+def stored_with(*, checksum: bool = False, **others: object) -> Spoil:
+    """The stored model with other arrays; without its checksum they are looked at."""
 
+    def spoil(folder: Path) -> tuple[object, ...]:
+        with np.load(folder / "model.npz") as arrays:
+            kept = {name: arrays[name] for name in arrays.files if checksum or name != CHECKSUM}
+        return saved("model.npz", **kept | others)(folder)
 
-def ill_fitting(folder: Path) -> tuple[object, ...]:
-    with np.load(folder / "model.npz") as arrays:
-        stored = dict(arrays)
-    return saved("model.npz", **stored | {"horizon": np.array("two")})(folder)
+    return spoil
 
 
 def of_text(folder: Path) -> tuple[object, ...]:
@@ -163,8 +163,11 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "model npz truncated": (truncated("model.npz"), "damaged"),
     "model npz empty": (containing("model.npz", b""), "damaged"),
     "model npz of other content": (saved("model.npz", a=np.zeros(3)), "no schema"),
-    "model npz of another schema": (other_schema, "schema 99"),
-    "model npz that does not fit together": (ill_fitting, "do not fit together"),
+    "model npz of another schema": (stored_with(schema=99), "schema 99"),
+    "model npz that does not fit together": (stored_with(horizon=[1, 2]), "do not fit together"),
+    "model npz with a horizon that is text": (stored_with(horizon="two"), "horizon is 'two'"),
+    "model npz with a horizon between two": (stored_with(horizon=2.7), "horizon is 2.7"),
+    "model npz of another checksum": (stored_with(checksum=True, horizon=3), "checksum"),
     "model npz with objects": (saved("model.npz", schema=np.array([{}], dtype=object)), "damaged"),
     "model without a column": (edited("model", "probability", "chance"), "probability"),
     "model with a column too many": (edited("model", "start", "begin"), "'begin'"),
@@ -219,6 +222,16 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "losses npy of one axis": (saved("losses.npy", array=np.zeros(3)), "[3]"),
     "losses npy of text": (saved("losses.npy", array=np.array([["a", "b"]])), "dtype <U1"),
     "losses npy of objects": (saved("losses.npy", array=np.array([[{}, {}]])), "damaged"),
+    "losses npy of truths": (saved("losses.npy", array=np.zeros((2, 2, 2, 2), dtype=bool)), "dtype bool"),
+    "losses npz out of order": (
+        saved(
+            "losses.npz", losses=np.zeros((2, 2, 2, 2)), round_labels=np.array(["2021-02-03", "2021-02-01"])
+        ),
+        "round 2021-02-01 after round 2021-02-03",
+    ),
+    "order unknown": (good("--order", "newest"), "order is 'newest'"),
+    "order of rounds that have none": (good("--order", "sorted"), "rounds like 'mon'"),
+    "memory too small": (good("--max-memory", "10"), "takes "),
     "losses npy without rounds": (saved("losses.npy", array=np.zeros((0, 2, 2, 2))), "no round"),
     "losses npy with NaN": (saved("losses.npy", array=np.full((2, 2, 2, 2), np.nan)), "nan"),
     "losses npy that lacks an axis": (saved("losses.npy", array=np.zeros((3, 2, 2))), "--axes TSA"),
@@ -269,6 +282,14 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "out of unknown suffix": (good("--out", "prices.xlsx"), "--out is prices.xlsx"),
     "out in no directory": (good("--out", "nowhere/prices.csv"), "no directory nowhere"),
     "out a directory": (lambda f: good("--out", (f / "d.csv").mkdir() or f / "d.csv")(f), "is a directory"),
+    "out not a regular file": (
+        lambda f: good("--out", os.mkfifo(f / "p.csv") or f / "p.csv")(f),
+        "is not a regular file",
+    ),
+    "report not a regular file": (
+        lambda f: good("--report", os.mkfifo(f / "p.html") or f / "p.html")(f),
+        "is not a regular file",
+    ),
     "report of unknown suffix": (good("--report", "page.pdf"), "--report is page.pdf"),
 }
 

@@ -22,6 +22,7 @@ from normalfan.cli.replan import replan
 from normalfan.cli.reproduce import reproduce
 from normalfan.cli.watch import watch
 from normalfan.errors import WorkStopped
+from normalfan.text import printable
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -75,4 +76,4 @@ def main() -> None:
 
 def _complain(message: object) -> None:
     with suppress(OSError):  # the exit code is still seen by somebody
-        typer.echo(f"normalfan: {message}", err=True)
+        typer.echo(f"normalfan: {printable(message)}", err=True)

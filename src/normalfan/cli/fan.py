@@ -11,32 +11,24 @@ A loss is given in one of these ways:
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
+from normalfan.cli import sources
 from normalfan.cli.output import AsJson, print_json
-from normalfan.cli.sources import (
-    Axes,
-    Default,
-    Features,
-    Horizon,
-    Model,
-    Rewards,
-    Start,
-    Unit,
-    read_losses,
-    read_model,
-)
 from normalfan.errors import InputError
 from normalfan.files import check_target
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, read_numbers
 from normalfan.problem.losses import LossStream, as_loss, names_of_rounds, rounds_of
 from normalfan.problem.mdp import MDP
+from normalfan.text import printable
 
 if TYPE_CHECKING:
     from normalfan.report.fan import FanPicture
@@ -47,7 +39,7 @@ _IN_A_FILE = re.compile(r"(?P<file>.+\.(npy|npz|csv|parquet)):(?P<rounds>.+)")
 
 
 def fan(
-    model: Model,
+    model: sources.Model,
     at: Annotated[
         str, typer.Option("--at", metavar="LOSS", help="The origin: loss.npy, or losses.csv:ROUND.")
     ],
@@ -68,13 +60,15 @@ def fan(
         tuple[float, float], typer.Option("--span", metavar="LOW HIGH", help="The range of both axes.")
     ] = (-0.5, 1.5),
     size: Annotated[int, typer.Option("--size", metavar="N", help="Grid points on each axis.")] = 61,
-    features: Features = None,
-    default: Default = None,
-    axes: Axes = None,
-    horizon: Horizon = None,
-    start: Start = None,
-    rewards: Rewards = False,
-    unit: Unit = "",
+    features: sources.Features = None,
+    default: sources.Default = None,
+    axes: sources.Axes = None,
+    horizon: sources.Horizon = None,
+    start: sources.Start = None,
+    rewards: sources.Rewards = False,
+    order: sources.Order = None,
+    max_memory: sources.MaxMemory = None,
+    unit: sources.Unit = "",
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="The picture: .html, .png or .pdf.")
     ] = None,
@@ -91,8 +85,18 @@ def fan(
     if out is not None:
         check_picture(out)
     grid = _read_grid(span, size)
-    mdp = read_model(model, horizon, start)
-    source = _Source(mdp, losses, features, default, axes, rewards)
+    mdp = sources.read_model(model, horizon, start, max_memory)
+    read = partial(
+        sources.read_losses,
+        mdp=mdp,
+        features=features,
+        default=default,
+        axes=axes,
+        order=order,
+        max_memory=max_memory,
+        are_rewards=rewards,
+    )
+    source = _Source(mdp, losses, read, -1.0 if rewards else 1.0)
     plane = Plane(source.loss("--at", at), *(source.loss("--along", direction) for direction in along))
     if plane.is_flat:
         raise InputError(
@@ -110,7 +114,7 @@ def fan(
     if as_json:
         print_json(_as_document(picture, stops, prices))
     else:
-        typer.echo("\n".join(fan_sentences(picture, unit)))
+        typer.echo("\n".join(map(printable, fan_sentences(picture, unit))))
 
 
 def _read_grid(span: tuple[float, float], size: int) -> FloatArray:
@@ -129,27 +133,15 @@ class _Source:
 
     mdp: MDP
     losses: str | None
-    features: str | None
-    default: float | None
-    axes: str | None
-    are_rewards: bool
-
-    def stream(self, file: str) -> LossStream:
-        return read_losses(
-            file,
-            self.mdp,
-            features=self.features,
-            default=self.default,
-            axes=self.axes,
-            are_rewards=self.are_rewards,
-        )
+    stream: Callable[[str], LossStream]
+    sign: float  # −1 if the numbers are rewards
 
     def loss(self, option: str, given: str) -> FloatArray:
         """A loss, or the move between two."""
         if found := _IN_A_FILE.fullmatch(given):
             file, rounds = found["file"], found["rounds"]
         elif given.endswith(".npy"):
-            return _read_loss(self.mdp, option, given, -1.0 if self.are_rewards else 1.0)
+            return _read_loss(self.mdp, option, given, self.sign)
         elif self.losses is None:
             raise InputError(
                 f"{option} is {given}, but that names no file: write loss.npy or losses.csv:ROUND, or pass "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from normalfan.array_files import map_npy, read_npz, write_npy, write_npz
 from normalfan.errors import InputError
+from normalfan.io import tables
 from normalfan.io.loss_tables import (
     every_round,
     read_factored,
@@ -17,7 +19,8 @@ from normalfan.io.loss_tables import (
     write_factored,
     write_loss_table,
 )
-from normalfan.io.tables import SUFFIXES, TableSource, existing_file, is_table, path_of, unknown_suffix
+from normalfan.io.rounds import order_rounds
+from normalfan.io.tables import TableSource
 from normalfan.problem.losses import (
     ALL_AXES,
     ArrayLosses,
@@ -39,25 +42,27 @@ def open_losses(
     features: str | Path | None = None,
     default: float | None = None,
     axes: str | None = None,
+    order: str | None = None,
+    max_memory: int | None = None,
 ) -> ArrayLosses | FactoredLosses:
     """Open the losses of a problem, round by round, from a file, a folder or a frame.
 
     Parameters
     ----------
     source : str, Path or polars.DataFrame
-        - `.npy`: [T, H, S, A], or the axes that `axes` names; read as it is used.
-        - `.npz`: one such array, or `coefficients` [T, K] and `features` [K, H, S, A]; `round_labels` [T] are
-          optional.
-        - `.csv`, `.parquet`, a folder of `.parquet` files that are one table, a frame: a long table of
-          losses, or, with `features`, of coefficients per round.
+        An array (`.npy`, `.npz`) or a table (`.csv`, `.parquet`, a folder of `.parquet` files, a frame).
     mdp : MDP, optional
-        The problem. Tables use its names and need it; arrays are checked against it if it is given.
+        The problem. Tables need it for its names; arrays are checked against it if it is given.
     features : str or Path, optional
         The table of features that belongs to a table of coefficients.
     default : float, optional
         The loss of the cells that a long table leaves out.
     axes : str, optional
         The axes of an array, such as "TSA" (see `ArrayLosses`).
+    order : {"file", "sorted"}, optional
+        What to do with dates and numbers of rounds that are out of order, which are refused otherwise.
+    max_memory : int, optional
+        How many bytes they may take; by default what the machine has. `.npy` files are not read at once.
 
     Returns
     -------
@@ -71,30 +76,28 @@ def open_losses(
 
     Examples
     --------
-    >>> import tempfile
-    >>> days = Path(tempfile.mkdtemp()) / "days.csv"
-    >>> _ = days.write_text('''round,action,loss
-    ... monday,1,-3
-    ... tuesday,1,2
-    ... ''')
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> losses = open_losses(days, arms, default=0)
-    >>> losses.array, losses.axes, losses.round_names
-    (array([[ 0., -3.], [ 0.,  2.]]), 'TA', ('monday', 'tuesday'))
+    >>> import polars
+    >>> days = polars.DataFrame({"round": ["monday", "tuesday"], "action": [1, 1], "loss": [-3, 2]})
+    >>> open_losses(days, MDP([[0, 0]], initial=0, horizon=1), default=0).array
+    array([[ 0., -3.], [ 0.,  2.]])
     """
-    path, in_table = path_of(source), is_table(source)
-    _check_options(path if in_table else existing_file(path), in_table, features, default, axes)
+    path, in_table = tables.path_of(source), tables.is_table(source)
+    _check_options(path if in_table else tables.existing_file(path), in_table, features, default, axes)
+    losses: ArrayLosses | FactoredLosses
     if in_table:
         if mdp is None:
             raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
         if features is None:
-            return read_loss_table(source, mdp, default)
-        return read_factored(source, features, mdp)
-    if path.suffix == ".npy":
-        return _array_losses(path, map_npy(path), mdp, axes)
-    if path.suffix == ".npz":
-        return _stored_losses(path, mdp, axes)
-    raise unknown_suffix(path, RULE)
+            losses = read_loss_table(source, mdp, default, max_memory)
+        else:
+            losses = read_factored(source, features, mdp)
+    elif path.suffix == ".npy":
+        losses = _array_losses(path, map_npy(path), mdp, axes)
+    elif path.suffix == ".npz":
+        losses = _stored_losses(path, read_npz(path, max_memory=max_memory), mdp, axes)
+    else:
+        raise tables.unknown_suffix(path, RULE)
+    return _in_order(path, losses, order)
 
 
 def save_losses(
@@ -121,21 +124,20 @@ def save_losses(
     Examples
     --------
     >>> import tempfile
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> path = Path(tempfile.mkdtemp()) / "days.npz"
-    >>> save_losses(ArrayLosses([[1.0, 2.0]], axes="TA", round_names=["monday"]), arms, path)
-    >>> open_losses(path).round_names
-    ('monday',)
+    >>> path = Path(tempfile.mkdtemp()) / "days.npy"
+    >>> save_losses(ArrayLosses([[1.0, 2.0]], axes="TA"), MDP([[0, 0]], initial=0, horizon=1), path)
+    >>> open_losses(path).array
+    array([[[[1., 2.]]]])
     """
     target = Path(path)
-    is_table = target.suffix in SUFFIXES
-    if features is not None and not (is_table and isinstance(losses, FactoredLosses)):
+    in_table = target.suffix in tables.SUFFIXES
+    if features is not None and not (in_table and isinstance(losses, FactoredLosses)):
         raise InputError(
             f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
         )
     if features is not None and isinstance(losses, FactoredLosses):
         write_factored(losses, mdp, target, Path(features))
-    elif is_table:
+    elif in_table:
         write_loss_table(losses, mdp, target)
     elif target.suffix == ".npy":
         write_npy(every_round(losses, mdp), target)
@@ -144,7 +146,21 @@ def save_losses(
         labels = {} if names is None else {ROUND_LABELS: np.array(names)}
         write_npz(_stored_arrays(losses, mdp) | labels, target)
     else:
-        raise unknown_suffix(target, RULE)
+        raise tables.unknown_suffix(target, RULE)
+
+
+def _in_order(
+    path: Path, losses: ArrayLosses | FactoredLosses, order: str | None
+) -> ArrayLosses | FactoredLosses:
+    given = losses.round_names or [str(t) for t in range(losses.n_rounds)]
+    places = order_rounds(path, given, order)
+    if places == list(range(len(given))):
+        return losses
+    names = tables.names_or_none([given[t] for t in places])
+    if isinstance(losses, ArrayLosses):
+        return ArrayLosses(losses.array[places], losses.axes, round_names=names)
+    theta, known = losses.coefficients[places], losses.feature_names
+    return FactoredLosses(theta, losses.features, round_names=names, feature_names=known)
 
 
 def _stored_arrays(losses: LossStream, mdp: MDP) -> dict[str, npt.NDArray[Any]]:
@@ -154,8 +170,9 @@ def _stored_arrays(losses: LossStream, mdp: MDP) -> dict[str, npt.NDArray[Any]]:
     return {"coefficients": losses.coefficients, "features": dense}
 
 
-def _stored_losses(path: Path, mdp: MDP | None, axes: str | None) -> ArrayLosses | FactoredLosses:
-    arrays = read_npz(path)
+def _stored_losses(
+    path: Path, arrays: dict[str, npt.NDArray[Any]], mdp: MDP | None, axes: str | None
+) -> ArrayLosses | FactoredLosses:
     labels = arrays.pop(ROUND_LABELS, None)
     names = None if labels is None else [str(name) for name in np.atleast_1d(labels)]
     if set(arrays) == {"coefficients", "features"}:
@@ -182,7 +199,7 @@ def _array_losses(
     axes: str | None,
     names: list[str] | None = None,
 ) -> ArrayLosses:
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiu":
         raise InputError(
             f"{path} contains an array of dtype {array.dtype}, but losses are real numbers: save it as float."
         )
@@ -198,12 +215,25 @@ def _check_shape(
     """Refuse an array whose axes after the first are not as long as the problem's."""
     if mdp is None:
         return
+    _check_places(path, mdp, axes)
     expected = tuple(size for axis, size in zip("HSA", mdp.shape, strict=True) if axis in axes)
     if shape != expected:
         raise InputError(
             f"{path} has {what} of shape [·, {', '.join(map(str, shape))}], but the model's are "
             f"[·, {', '.join(map(str, expected))}]: check the order of the axes (steps, states, actions)."
         )
+
+
+def _check_places(path: Path, mdp: MDP, axes: str) -> None:
+    """Refuse an array for a problem whose names are the numbers of other places."""
+    for (kind, names), axis in zip(tables.names_along(mdp).items(), "HSA", strict=True):
+        numbers = [str(i) for i in range(len(names))]
+        if axis in axes and names != numbers and set(names) == set(numbers):
+            place = next(i for i, name in enumerate(names) if name != numbers[i])
+            raise InputError(
+                f"{path} is an array and goes by places, but {kind} {names[place]} is the model's number "
+                f"{place}: put the rows of the model in order, ends included, or give the losses as a table."
+            )
 
 
 def _check_options(
@@ -216,6 +246,8 @@ def _check_options(
             f"features is {str(features)!r}, but only a table of coefficients takes them, and {path} ends "
             f"in {path.suffix!r}: leave it out, or give the coefficients as .csv or .parquet."
         )
+    if default is not None and (isinstance(default, bool) or not isinstance(default, Real)):
+        raise InputError(f"default is {default!r}, but a loss is a number: pass one, such as 0.")
     if default is not None and (features is not None or not in_table):
         raise InputError(
             f"default is {default:g}, but only a long table of losses can leave cells out: leave it out."

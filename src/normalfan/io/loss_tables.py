@@ -9,24 +9,17 @@ Columns among step, state and action may be left out: the value is then the same
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from normalfan.array_files import check_memory
 from normalfan.errors import InputError
-from normalfan.io.tables import (
-    Table,
-    TableSource,
-    first_missing,
-    in_order,
-    label_columns,
-    names_along,
-    names_or_none,
-    read_table,
-    write_table,
-)
+from normalfan.io import tables
+from normalfan.io.tables import Table, TableSource
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.losses import ArrayLosses, FactoredLosses, LossStream, names_of_rounds
 from normalfan.problem.mdp import MDP
@@ -34,25 +27,30 @@ from normalfan.problem.mdp import MDP
 AXES = {"step": "H", "state": "S", "action": "A"}
 
 
-def read_loss_table(source: TableSource, mdp: MDP, default: float | None = None) -> ArrayLosses:
+def read_loss_table(
+    source: TableSource, mdp: MDP, default: float | None = None, max_memory: int | None = None
+) -> ArrayLosses:
     """A long table of losses; `default` is the loss of cells that it leaves out."""
-    table = read_table(source, ("round", "loss"), tuple(AXES))
+    table = tables.read_table(source, ("round", "loss"), tuple(AXES))
     losses = table.numbers("loss")
-    rounds = in_order(table.text("round"))
-    names = {"round": rounds} | {c: names for c, names in names_along(mdp).items() if c in table.columns}
+    rounds = tables.distinct(table.text("round"))
+    names = {"round": rounds} | {
+        c: names for c, names in tables.names_along(mdp).items() if c in table.columns
+    }
     cells = _cells_of(table, names)
     shape = tuple(map(len, names.values()))
-    missing = first_missing(cells, shape)
+    missing = tables.first_missing(cells, shape)
     if missing is not None and default is None:
         at = ", ".join(f"{column} {names[column][i]}" for column, i in zip(names, missing, strict=True))
         raise InputError(
             f"{table.path} has no loss for {at}, but every cell needs one: add the row, or pass a default "
             f"(--default)."
         )
+    check_memory(str(table.path), 8 * math.prod(shape), max_memory)
     array = np.full(shape, 0.0 if default is None else float(default))
     array.reshape(-1)[cells] = losses
     axes = "T" + "".join(AXES[column] for column in names if column != "round")
-    return ArrayLosses(array, axes, round_names=names_or_none(rounds))
+    return ArrayLosses(array, axes, round_names=tables.names_or_none(rounds))
 
 
 def write_loss_table(losses: LossStream, mdp: MDP, path: Path) -> None:
@@ -60,9 +58,11 @@ def write_loss_table(losses: LossStream, mdp: MDP, path: Path) -> None:
     import polars
 
     array = every_round(losses, mdp)
-    names = {"round": _rounds_named(losses, len(array))} | names_along(mdp)
+    names = {"round": _rounds_named(losses, len(array))} | tables.names_along(mdp)
     codes = np.indices(array.shape).reshape(array.ndim, -1)
-    write_table(polars.DataFrame(label_columns(names, codes) | {"loss": array.reshape(-1)}), path)
+    tables.write_table(
+        polars.DataFrame(tables.label_columns(names, codes) | {"loss": array.reshape(-1)}), path
+    )
 
 
 def every_round(losses: LossStream, mdp: MDP) -> FloatArray:
@@ -71,22 +71,20 @@ def every_round(losses: LossStream, mdp: MDP) -> FloatArray:
     return np.concatenate(blocks)
 
 
-def read_features(path: str | Path, mdp: MDP) -> tuple[list[str], Any]:
+def read_features(path: TableSource, mdp: MDP) -> tuple[list[str], Any]:
     """Read a table of features, the fixed quantities Φ_k of factored losses ℓ_t = Σ_k θ_t[k] · Φ_k.
 
     Parameters
     ----------
-    path : str or Path
-        A `.csv` or `.parquet` table with the columns feature, value, and any of step, state, action.
+    path : str, Path or polars.DataFrame
+        A table with the columns feature, value, and any of step, state, action.
     mdp : MDP
         The problem whose names the table uses.
 
     Returns
     -------
-    names : list of str
-        The names of the K features.
-    features : scipy.sparse.csr_array
-        [K, H·S·A], what `FactoredLosses` takes.
+    names, features : list of str [K], scipy.sparse.csr_array [K, H·S·A]
+        What `FactoredLosses` takes.
 
     Raises
     ------
@@ -95,19 +93,18 @@ def read_features(path: str | Path, mdp: MDP) -> tuple[list[str], Any]:
 
     Examples
     --------
-    >>> import tempfile
-    >>> work = Path(tempfile.mkdtemp()) / "work.csv"
-    >>> _ = work.write_text("feature,action,value" + chr(10) + "effort,1,2.5" + chr(10))
-    >>> names, features = read_features(work, MDP(np.array([[0, 0]]), initial=0, horizon=1))
+    >>> import polars
+    >>> work = polars.DataFrame({"feature": ["effort"], "action": [1], "value": [2.5]})
+    >>> names, features = read_features(work, MDP([[0, 0]], initial=0, horizon=1))
     >>> names, features.toarray()
     (['effort'], array([[0. , 2.5]]))
     """
     from scipy import sparse
 
-    along = names_along(mdp)
-    table = read_table(path, ("feature", "value"), tuple(along))
+    along = tables.names_along(mdp)
+    table = tables.read_table(path, ("feature", "value"), tuple(along))
     values = table.numbers("value")
-    features = in_order(table.text("feature"))
+    features = tables.distinct(table.text("feature"))
     names = {"feature": features} | {c: known for c, known in along.items() if c in table.columns}
     given = np.unravel_index(_cells_of(table, names), tuple(map(len, names.values())))
     place = dict(zip(names, given, strict=True))
@@ -125,10 +122,10 @@ def read_features(path: str | Path, mdp: MDP) -> tuple[list[str], Any]:
 def read_factored(coefficients: TableSource, features: str | Path, mdp: MDP) -> FactoredLosses:
     """Factored losses from their two tables."""
     names, matrix = read_features(features, mdp)
-    table = read_table(coefficients, ("round",), optional=None)
+    table = tables.read_table(coefficients, ("round",), optional=None)
     is_long = set(table.columns) == {"round", "feature", "coefficient"}
     rounds, theta = _read_long(table, names) if is_long else _read_wide(table, names)
-    return FactoredLosses(theta, matrix, round_names=names_or_none(rounds), feature_names=names)
+    return FactoredLosses(theta, matrix, round_names=tables.names_or_none(rounds), feature_names=names)
 
 
 def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, features: Path) -> None:
@@ -139,9 +136,11 @@ def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, feature
     wide = {name: losses.coefficients[:, k] for k, name in enumerate(known)}
     entries = losses.features.tocoo()
     codes = (entries.row, *np.unravel_index(entries.col, mdp.shape))
-    columns = label_columns({"feature": known} | names_along(mdp), codes)
-    write_table(polars.DataFrame({"round": _rounds_named(losses, losses.n_rounds)} | wide), coefficients)
-    write_table(polars.DataFrame(columns | {"value": entries.data}), features)
+    columns = tables.label_columns({"feature": known} | tables.names_along(mdp), codes)
+    tables.write_table(
+        polars.DataFrame({"round": _rounds_named(losses, losses.n_rounds)} | wide), coefficients
+    )
+    tables.write_table(polars.DataFrame(columns | {"value": entries.data}), features)
 
 
 def _rounds_named(losses: LossStream, n_rounds: int) -> list[str]:
@@ -171,7 +170,7 @@ def _read_wide(table: Table, features: Sequence[str]) -> tuple[list[str], FloatA
                 f"{table.path} has a column {name!r}, but no feature is called that: rename or drop it, or "
                 f"add the feature."
             )
-    rounds = in_order(table.text("round"))
+    rounds = tables.distinct(table.text("round"))
     order = _cells_of(table, {"round": rounds})
     theta = np.empty((len(rounds), len(features)))
     for k, name in enumerate(features):
@@ -181,10 +180,10 @@ def _read_wide(table: Table, features: Sequence[str]) -> tuple[list[str], FloatA
 
 def _read_long(table: Table, features: Sequence[str]) -> tuple[list[str], FloatArray]:
     """The same from one row for each round and feature."""
-    names = {"round": in_order(table.text("round")), "feature": list(features)}
+    names = {"round": tables.distinct(table.text("round")), "feature": list(features)}
     cells = _cells_of(table, names)
     theta = np.zeros((len(names["round"]), len(features)))
-    missing = first_missing(cells, theta.shape)
+    missing = tables.first_missing(cells, theta.shape)
     if missing is not None:
         raise InputError(
             f"{table.path} has no coefficient for round {names['round'][missing[0]]}, feature "

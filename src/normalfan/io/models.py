@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from normalfan.array_files import read_npz, write_npz
+from normalfan.array_files import check_memory, read_npz, write_npz
 from normalfan.errors import InputError
+from normalfan.io import tables
 from normalfan.io.gym import PREFIX, from_gymnasium
 from normalfan.io.moves import Moves
-from normalfan.io.tables import (
-    SUFFIXES,
-    Table,
-    existing_file,
-    in_order,
-    label_columns,
-    names_along,
-    names_or_none,
-    read_table,
-    state_index,
-    unknown_suffix,
-    write_table,
-)
+from normalfan.io.tables import Table
 from normalfan.problem.arrays import PROBABILITY_TOLERANCE, FloatArray, first_index
 from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
@@ -34,7 +24,13 @@ REQUIRED = ("state", "action", "next_state", "probability")
 OPTIONAL = ("step", "start")
 
 
-def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int | None = None) -> MDP:
+def load_mdp(
+    source: str | Path,
+    *,
+    horizon: int | None = None,
+    start: str | int | None = None,
+    max_memory: int | None = None,
+) -> MDP:
     """Read a problem from a file or from a Gymnasium environment.
 
     Parameters
@@ -42,10 +38,11 @@ def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int
     source : str or Path
         A `.npz` file, a `.csv` or `.parquet` table, or "gym:ID" for an environment. See docs/how-to/files.md.
     horizon : int, optional
-        The number of steps, if the source does not have it. It replaces that of a stationary `.npz` file and
-        the limit of an environment.
+        The number of steps, if the source does not have it or is the same at every step.
     start : str or int, optional
-        The state to start in, by label or index. It replaces the start of the source.
+        The state to start in, instead of the start of the source; an index only if states have no names.
+    max_memory : int, optional
+        How many bytes its arrays, or a loss [H, S, A], may take; by default what the machine has.
 
     Returns
     -------
@@ -59,25 +56,19 @@ def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int
 
     Examples
     --------
-    >>> import tempfile
-    >>> shop = Path(tempfile.mkdtemp()) / "shop.csv"
-    >>> _ = shop.write_text('''state,action,next_state,probability
-    ... open,sell,open,0.9
-    ... open,sell,closed,0.1
-    ... open,wait,open,1
-    ... ''')
-    >>> mdp = load_mdp(shop, horizon=2, start="open")
-    >>> mdp, mdp.labels.states                                   # "closed" has no rows: it is an end
-    (MDP(horizon=2, states=2, actions=2, Dense), ('open', 'closed'))
+    >>> load_mdp("gym:FrozenLake-v1", horizon=12)
+    MDP(horizon=12, states=16, actions=4, Sparse)
     """
     if str(source).startswith(PREFIX):
-        return from_gymnasium(str(source).removeprefix(PREFIX), horizon, start)
-    path = existing_file(source)
-    if path.suffix == ".npz":
-        return _read_stored(path, horizon, start)
-    if path.suffix in SUFFIXES:
-        return _read_model_table(path, horizon, start)
-    raise unknown_suffix(path, RULE)
+        mdp = from_gymnasium(str(source).removeprefix(PREFIX), horizon, start)
+    elif (path := tables.existing_file(source)).suffix == ".npz":
+        mdp = _read_stored(path, horizon, start, max_memory)
+    elif path.suffix in tables.SUFFIXES:
+        mdp = _read_model_table(path, horizon, start)
+    else:
+        raise tables.unknown_suffix(path, RULE)
+    check_memory(f"a loss of {source}", 8 * math.prod(mdp.shape), max_memory)
+    return mdp
 
 
 def save_mdp(mdp: MDP, path: str | Path) -> None:
@@ -98,23 +89,22 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> corridor = MDP(np.array([[0, 1], [0, 1]]), initial=0, horizon=3)
     >>> path = Path(tempfile.mkdtemp()) / "corridor.csv"
-    >>> save_mdp(corridor, path)
-    >>> load_mdp(path).fingerprint == corridor.fingerprint
-    True
+    >>> save_mdp(MDP([[0, 1], [0, 1]], initial=0, horizon=3), path)
+    >>> load_mdp(path)
+    MDP(horizon=3, states=2, actions=2, Deterministic)
     """
     target = Path(path)
     if target.suffix == ".npz":
         write_npz(mdp_to_arrays(mdp), target)
-    elif target.suffix in SUFFIXES:
+    elif target.suffix in tables.SUFFIXES:
         _write_model_table(mdp, target)
     else:
-        raise unknown_suffix(target, RULE)
+        raise tables.unknown_suffix(target, RULE)
 
 
-def _read_stored(path: Path, horizon: int | None, start: str | int | None) -> MDP:
-    arrays = read_npz(path)
+def _read_stored(path: Path, horizon: int | None, start: str | int | None, max_memory: int | None) -> MDP:
+    arrays = read_npz(path, max_memory=max_memory)
     try:
         stored = mdp_from_arrays(arrays)
     except InputError as error:
@@ -126,41 +116,42 @@ def _read_stored(path: Path, horizon: int | None, start: str | int | None) -> MD
         ) from None
     if horizon is None and start is None:
         return stored
-    initial = stored.initial if start is None else state_index(start, names_along(stored)["state"])
-    return MDP(
-        stored.transitions, initial, stored.horizon if horizon is None else horizon, labels=stored.labels
-    )
+    states = tables.names_along(stored)["state"]
+    initial = stored.initial if start is None else tables.state_index(start, states)
+    steps = stored.horizon if horizon is None else horizon
+    return MDP(stored.transitions, initial, steps, labels=stored.labels)
 
 
 def _read_model_table(path: Path, horizon: int | None, start: str | int | None) -> MDP:
     import polars
 
-    table = read_table(path, REQUIRED, OPTIONAL)
-    states = in_order(polars.concat([table.text("state"), table.text("next_state")]))
-    actions = in_order(table.text("action"))
-    steps = in_order(table.text("step")) if "step" in table.columns else None
-    labels = Labels(names_or_none(steps or ()), names_or_none(states), names_or_none(actions))
+    table = tables.read_table(path, REQUIRED, OPTIONAL)
+    states = tables.distinct(polars.concat([table.text("state"), table.text("next_state")]))
+    actions = tables.distinct(table.text("action"))
+    steps = _read_steps(table) if "step" in table.columns else None
+    labels = Labels(*map(tables.names_or_none, (steps or (), states, actions)))
     moves = _read_moves(table, steps or ("every step",), states, actions)
     filled = _fill_ends(table, moves, (steps, states, actions))
-    initial = _read_start(table, states) if start is None else state_index(start, states)
+    initial = _read_start(table, states) if start is None else tables.state_index(start, states)
     mdp = MDP(filled.transitions(), initial, _fit_horizon(table, steps, horizon), labels=labels)
-    _check_gaps(table, mdp, moves)
+    if steps is not None:
+        _check_gaps(table, mdp, moves)
     return mdp
 
 
 def _write_model_table(mdp: MDP, path: Path) -> None:
     import polars
 
-    transitions, names = mdp.transitions, names_along(mdp)
+    transitions, names = mdp.transitions, tables.names_along(mdp)
     kernels = [transitions.csr(k).tocoo() for k in range(transitions.n_kernels)]
     kernels = kernels * (mdp.horizon // len(kernels))  # the steps of the table give the horizon
     steps = np.arange(mdp.horizon).repeat([kernel.nnz for kernel in kernels])
     sources, actions = np.divmod(np.concatenate([kernel.row for kernel in kernels]), mdp.n_actions)
     nexts = np.concatenate([kernel.col for kernel in kernels])
-    columns = label_columns(names | {"next_state": names["state"]}, (steps, sources, actions, nexts))
+    columns = tables.label_columns(names | {"next_state": names["state"]}, (steps, sources, actions, nexts))
     probabilities = np.concatenate([kernel.data for kernel in kernels])
     numbers = {"probability": probabilities, "start": mdp.initial[sources]}
-    write_table(polars.DataFrame(columns | numbers), path)
+    tables.write_table(polars.DataFrame(columns | numbers), path)
 
 
 def _fit_horizon(table: Table, steps: Sequence[str] | None, horizon: int | None) -> int:
@@ -177,6 +168,20 @@ def _fit_horizon(table: Table, steps: Sequence[str] | None, horizon: int | None)
             f"horizon is {horizon}, but {table.path} names its steps, {len(steps)} in all: leave it out."
         )
     return len(steps)
+
+
+def _read_steps(table: Table) -> list[str]:
+    """The steps as they first appear; numbers that do not ascend must come one whole step after the other."""
+    steps = tables.distinct(table.text("step"))
+    rows = table.codes("step", steps)
+    falls = np.flatnonzero(np.diff(rows) < 0)  # these rows are not grouped by step
+    if len(falls) and all(map(str.isdecimal, steps)) and steps != sorted(steps, key=int):
+        row = int(falls[0]) + 1
+        raise InputError(
+            f"{table.where(row)} goes back to step {steps[rows[row]]}, but numbered steps must ascend or "
+            f"have their rows together: sort the rows by step."
+        )
+    return steps
 
 
 def _read_moves(table: Table, steps: Sequence[str], states: Sequence[str], actions: Sequence[str]) -> Moves:

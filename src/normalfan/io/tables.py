@@ -4,15 +4,13 @@ Every table from a user is read here and nowhere else, so that all of them allow
 lines, spaces around entries, columns in any order) and refuse the same things: an unknown column is an error,
 because a misspelt `state` would otherwise mean "the same in every state".
 
-Labels are text. If all labels of a column are whole numbers they are ordered by number, otherwise in the
-order in which they first appear. Errors name the line of a CSV file (the header is line 1) or the row of a
-Parquet file (the first is row 1).
+Labels are text, also those that look like numbers, in the order in which they first appear. Errors name the
+line of a CSV file (the header is line 1) or the row of a Parquet file (the first is row 1).
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
+from normalfan.io.parquet import read_parquet, write_parquet
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.mdp import MDP
 
@@ -35,7 +34,6 @@ SUFFIXES = (".csv", ".parquet")
 FRAME = Path("the frame")
 """What a sentence calls a table that has no path."""
 
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _PLACE = "__place__"  # the column with each row's line or row number
 
 
@@ -160,7 +158,7 @@ def read_table(source: TableSource, required: Sequence[str], optional: Sequence[
 
 def write_table(frame: polars.DataFrame, path: Path) -> None:
     with written_atomically(path) as file:
-        frame.write_csv(file) if path.suffix == ".csv" else frame.write_parquet(file)
+        frame.write_csv(file) if path.suffix == ".csv" else write_parquet(frame, file)
 
 
 def existing_file(source: str | Path) -> Path:
@@ -177,19 +175,19 @@ def unknown_suffix(path: Path, rule: str) -> InputError:
     return InputError(f"{path} {ending}, but {rule}: convert it, or check the name.")
 
 
-def in_order(labels: polars.Series) -> list[str]:
-    """The distinct labels: by number if all are whole numbers, otherwise as they first appear."""
+def distinct(labels: polars.Series) -> list[str]:
+    """Each label once, as they first appear."""
     names: list[str] = labels.unique(maintain_order=True).to_list()
-    return sorted(names, key=int) if all(map(_WHOLE.fullmatch, names)) else names
+    return names
 
 
 def state_index(start: str | int, states: Sequence[str]) -> int:
-    """A state by its label, or by its index where no label is that text."""
-    if str(start) in states:
-        return list(states).index(str(start))
-    if str(start).isdecimal() and int(start) < len(states):
-        return int(start)
-    raise InputError(f"start is {start!r}, but the states are {_first_few(states)}: name one of them.")
+    """A state by its label; states without labels go by their index, as text."""
+    if str(start) not in states:
+        raise InputError(
+            f"start is {start!r}, but the states are called {_first_few(states)}: name one of them."
+        )
+    return list(states).index(str(start))
 
 
 def names_or_none(names: Sequence[str]) -> tuple[str, ...] | None:
@@ -243,11 +241,13 @@ def _read_frame(source: TableSource) -> polars.DataFrame:
                 path, infer_schema=False, row_index_name=_PLACE, row_index_offset=2, glob=False
             )
             return frame.with_columns(polars.col(polars.String).str.strip_chars())
-        return polars.read_parquet(path, glob=False).with_row_index(_PLACE, offset=1)
+        return read_parquet(path).with_row_index(_PLACE, offset=1)
     except polars.exceptions.NoDataError:
         raise InputError(f"{path} is empty, but a table needs a header and rows: check the file.") from None
-    except polars.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0].strip().rstrip(".:")
+    except (InputError, OSError):
+        raise
+    except (Exception, polars.exceptions.PanicException) as error:  # noqa: BLE001  panics are no Exception
+        reason = (str(error) or "an error of its reader").splitlines()[0].strip().rstrip(".:")
         kind = "comma-separated table in UTF-8" if path.suffix == ".csv" else "Parquet table"
         raise InputError(f"{path} cannot be read ({reason}), but must be a {kind}: write it again.") from None
 
@@ -259,7 +259,7 @@ def _read_parts(folder: Path) -> polars.DataFrame:
     files = sorted(folder.glob("*.parquet"))
     if not files:
         raise InputError(f"{folder} has no .parquet file, but a folder that is a table needs one: check it.")
-    frame = polars.concat([polars.read_parquet(file, glob=False, hive_partitioning=False) for file in files])
+    frame = polars.concat([read_parquet(file, hive_partitioning=False) for file in files])
     # A part of a partitioned dataset is called COLUMN=VALUE, and some writers leave that column in its files.
     column, is_part, _ = folder.name.partition("=")
     return frame.drop(column, strict=False) if is_part else frame
