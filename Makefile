@@ -5,13 +5,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test lint check docs bench reproduce format wheels clean
+.PHONY: run test soak lint check docs bench reproduce format wheels clean
 
 run: .venv/.installed-report
 	@$(BIN)/normalfan demo
 
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Hours of luck in minutes: at least 200 kills of a watch, and tens of thousands of near-ties.
+soak: .venv/.installed-dev
+	SOAK=1 $(BIN)/python -m pytest tests/watch/test_kill.py tests/pricing/test_reading.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .

@@ -46,6 +46,15 @@ def test_others_may_read_it_as_far_as_the_user_allows(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o640
 
 
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    target.touch()
+    target.chmod(0o604)
+    with written_atomically(target) as file:
+        file.write(b"x")
+    assert target.stat().st_mode & 0o777 == 0o604
+
+
 def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
     target = tmp_path / "nowhere" / "numbers.csv"
     with pytest.raises(FileNotFoundError) as caught, written_atomically(target):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ import pytest
 import normalfan as nf
 from normalfan.battery.model import Battery
 from normalfan.cli import main
+from normalfan.watch import read_progress
 
 ARMS = nf.MDP(np.array([[0, 0]]), 0, horizon=1)
 LINES = [
@@ -237,17 +241,21 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in files}
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, *arguments: str, stdin: Path | None = None) -> subprocess.Popen[str]:
     nf.io.save_mdp(ARMS, folder / "model.npz")
-    return subprocess.Popen(  # noqa: S603
+    source = subprocess.PIPE if stdin is None else os.open(stdin, os.O_RDONLY)
+    process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-W", "error", "-m", "normalfan", "watch", "model.npz", *arguments],
         cwd=folder,
-        stdin=subprocess.PIPE,
+        stdin=source,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(nf.__file__).parents[1])},
     )
+    if stdin is not None:
+        os.close(source)
+    return process
 
 
 def send(process: subprocess.Popen[str], line: str) -> None:
@@ -283,3 +291,143 @@ def test_asked_to_stop_it_saves_and_ends_well(tmp_path: Path, number: signal.Sig
     assert (process.returncode, err) == (0, "")
     assert json.loads(out)["priced"] == 3
     assert len(records((tmp_path / "out.jsonl").read_text())) == 3
+
+
+def test_every_line_bad_is_an_exit_code_a_count_and_the_first_of_them(run: Run) -> None:
+    for options in ((), KEPT):
+        ended = run(*options, lines=["oops", '{"round": 1}', "again"])
+        assert ended.code == 2
+        last = ended.err.splitlines()[-1]
+        assert last.startswith("normalfan: none of the lines can be priced (3 are bad), but"), last
+        assert "line 1: the line cannot be read as JSON" in last
+    assert run(*KEPT, lines=["oops", LINES[0]]).code == 0
+    assert run(*KEPT, lines=["oops", LINES[0]]).code == 0  # skipped: it was priced before
+
+
+def test_a_resumed_watch_refuses_changed_features(run: Run) -> None:
+    table = "feature,step,state,action,value\na,0,0,0,1\nb,0,0,1,{}\n"
+    lines = [json.dumps({"round": t, "theta": [t, 1]}) for t in range(3)]
+    for value, code in ((1, 0), (2, 2), (1, 0)):
+        Path("features.csv").write_text(table.format(value))
+        ended = run(*KEPT, "--features", "features.csv", lines=lines)
+        assert ended.code == code, ended
+        assert ("the features are not those" in ended.err) == (code == 2)
+    assert run(*KEPT).code == 2
+    assert len(records(Path("out.jsonl").read_text())) == 3
+
+
+def test_poison_lines_cost_nothing_also_after_a_restart(run: Run) -> None:
+    poison = [
+        '{"round": "\\ud800", "loss": [[[0, 1]]]}',
+        '{"\\ud800": 1}',
+        '{"round": 1, "round": 1, "loss": [[[0, 1]]]}',
+        '{"round": 1, "loss": [[[1e308, -1e308]]]}',
+        '{"round": ' + "[" * 900 + "]" * 900 + ', "loss": 1}',
+        '{"round": 1, "loss": ' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"round": 1, "loss": [[[' + "9" * 5000 + ", 0]]]}",
+    ]
+    for _ in range(2):
+        ended = run(*KEPT, lines=[LINES[0], *poison, *LINES[1:]])
+        assert ended.code == 0
+        assert [record["line"] for record in records(ended.err)] == list(range(2, 9))
+        assert Path("out.jsonl").read_text() == run().out
+
+
+def test_a_line_over_the_limit_is_refused(run: Run) -> None:
+    long = LINES[1] + " " * 3000
+    ended = run("--max-line", "0.002", lines=[LINES[0], long, *LINES[1:]])
+    assert ended.code == 0
+    assert [record.get("price") for record in records(ended.out)] == [0, None, 1, 1, 1]
+    assert "--max-line" in str(records(ended.out)[1]["error"])
+
+
+@pytest.mark.usefixtures("run")
+def test_words_for_any_terminal() -> None:
+    for arguments in (("--help",), ("--alarm", "é…\ud800"), (*KEPT, "--status")):
+        process = subprocess.run(  # noqa: S603
+            [
+                sys.executable,
+                "-m",
+                "normalfan",
+                "watch",
+                "model.npz",
+                *arguments[:-1],
+                arguments[-1].encode("utf-8", "surrogatepass"),
+            ],
+            capture_output=True,
+            check=False,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(Path(nf.__file__).parents[1]),
+                "PYTHONIOENCODING": "latin-1",
+            },
+        )
+        assert process.returncode in (0, 2)
+        assert b"Traceback" not in process.stderr
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("damage", ["delete", "move", "truncate", "replace"])
+def test_an_output_that_is_gone_is_noticed_at_the_next_commit(tmp_path: Path, damage: str) -> None:
+    with start(tmp_path, *KEPT, "--prometheus", "watch.prom") as process:
+        assert process.stderr
+        for line in (*LINES[:2], "oops"):
+            send(process, line)
+        process.stderr.readline()
+        out = tmp_path / "out.jsonl"
+        wait_until(lambda: out.exists() and out.read_bytes().count(b"\n") == 2)
+        if damage in ("delete", "replace"):
+            out.unlink()
+        if damage == "move":
+            out.rename(tmp_path / "moved")
+        if damage == "replace":
+            out.touch()
+        if damage == "truncate":
+            os.truncate(out, 100)
+        send(process, LINES[2])
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert re.fullmatch(r"normalfan: out\.jsonl was moved, deleted or changed [^\n]*\n", err), err
+    assert read_progress(tmp_path / "state").last_round == 1
+    assert 'rounds_total{model="model.npz"} 3' not in (tmp_path / "watch.prom").read_text()
+
+
+@pytest.mark.processes
+def test_the_rounds_are_safe_when_nobody_reads_the_diagnostics(tmp_path: Path) -> None:
+    with start(tmp_path, *KEPT, "--alarm", "price>0") as process:
+        assert process.stderr
+        process.stderr.close()
+        for line in ("oops", *LINES[:2], "oops", *LINES[2:]):
+            send(process, line)
+        assert process.stdin
+        process.stdin.close()
+        assert process.wait(timeout=PATIENCE) == 3
+    assert len(records((tmp_path / "out.jsonl").read_text())) == 4
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("bad", [False, True])
+def test_a_full_pipe_does_not_keep_a_watch_alive(tmp_path: Path, bad: bool) -> None:
+    numbers = [0, *("x" if bad else t for t in range(1, 3000))]
+    lines = [json.dumps({"round": t, "loss": [[[i % 2, 1 - i % 2]]]}) for i, t in enumerate(numbers)]
+    (tmp_path / "input").write_text("\n".join(lines))
+    with start(tmp_path, *(KEPT if bad else ()), stdin=tmp_path / "input") as process:
+        assert process.stdout
+        assert process.stderr
+        full = process.stderr if bad else process.stdout
+        wait_until(lambda: waiting_in(full) > 60_000)
+        assert process.poll() is None
+        process.terminate()
+        assert process.wait(timeout=60) == (0 if bad else 1)
+        assert bad or "standard output was full" in process.stderr.read()
+
+
+def waiting_in(pipe: IO[str]) -> int:
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    latest = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < latest
+        time.sleep(0.01)

@@ -6,6 +6,8 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +46,35 @@ def test_lines_that_wait_share_a_pause(pipe: tuple[int, int]) -> None:
     os.close(sink)
     with open_feed(source) as feed:
         assert list(feed) == [b"one", b"two", None]
+
+
+def test_long_lines_that_wait_share_a_pause(tmp_path: Path) -> None:
+    lines = [b"x" * 200_000, b"y" * 70_000, b"z" * 65_536]
+    (tmp_path / "lines").write_bytes(b"\n".join(lines) + b"\n")
+    with (tmp_path / "lines").open("rb") as source, open_feed(source.fileno()) as feed:
+        assert list(feed) == [*lines, None]
+
+
+def test_a_line_without_end_takes_no_more_memory_than_allowed(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes(b"x" * 500_000 + b"\nshort\n" + b"y" * 1001)
+    with (tmp_path / "lines").open("rb") as source, open_feed(source.fileno(), longest=1000) as feed:
+        assert [line and len(line) for line in feed] == [1001, 5, 1001, None]
+
+
+def test_an_idle_feed_does_not_spin(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float | None] = []
+
+    def counted(*arguments: Any) -> tuple[list[int], list[int], list[int]]:
+        waits.append(arguments[3])
+        if len(waits) == 3:
+            feed.stop()
+        return [], [], []
+
+    source, _ = pipe
+    with open_feed(source) as feed:
+        monkeypatch.setattr("select.select", counted)
+        assert list(feed) == [None] * 3
+    assert waits == [None] * 3  # until something happens
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

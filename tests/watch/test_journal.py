@@ -15,6 +15,7 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
+from normalfan.array_files import pack_arrays, unpack_arrays
 from normalfan.watch import Watcher, open_journal, read_progress
 
 MDP = nf.MDP(np.array([[0, 1], [1, 0]]), 0, horizon=2)
@@ -228,3 +229,38 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         (tmp_path / "other" / "out").symlink_to(tmp_path / "out")
         check_refusal(lambda: reopened(tmp_path / "other"), "out is in use")
     reopened(tmp_path)
+
+
+@pytest.mark.slow
+def test_every_flipped_bit_of_a_state_is_refused_or_changes_nothing(tmp_path: Path) -> None:
+    watch(tmp_path, BATCHES[:1])
+    state = tmp_path / "state"
+    whole, same = state.read_bytes(), read_progress(state)
+    refused = 0
+    for bit in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        state.write_bytes(flipped)
+        try:
+            assert read_progress(state) == same
+        except nf.InputError:
+            refused += 1
+    assert refused > 0.6 * 8 * len(whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((f"progress_{name}", None) for name in ("last_round", "crossings", "alarms", "features", "recent")),
+        *((name, None) for name in ("pending", "length", "checksum", "rounds", "sum")),
+        *(("length", np.array(value)) for value in (-1, 2.5, "x", [1])),
+        *(("pending", np.array(value)) for value in (1, [1.5], "x")),
+        *(("progress_recent", np.array(value)) for value in (1, [1, 2], [[1, 2, 3]], "x")),
+    ],
+)
+def test_a_malformed_state_is_refused_by_name(name: str, value: object, tmp_path: Path) -> None:
+    watch(tmp_path, BATCHES)
+    arrays = unpack_arrays((tmp_path / "state").read_bytes(), "state")
+    changed = {key: array for key, array in (arrays | {name: value}).items() if array is not None}
+    (tmp_path / "state").write_bytes(pack_arrays(changed))
+    check_refusal(lambda: reopened(tmp_path), "state")

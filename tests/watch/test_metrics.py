@@ -90,3 +90,9 @@ def test_metrics_are_written_once_a_second_and_at_the_end(
 def test_a_missing_library_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     check_refusal(lambda: MetricsFile(tmp_path / "watch.prom", "arms"), "pip install 'normalfan[watch]'")
+
+
+def test_what_killed_writers_of_metrics_left_is_swept_up(tmp_path: Path) -> None:
+    (tmp_path / ".watch.prom.0123abcd").touch()
+    MetricsFile(tmp_path / "watch.prom", "arms")
+    assert not list(tmp_path.iterdir())

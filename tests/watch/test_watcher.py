@@ -17,7 +17,9 @@ from sentences import check_refusal
 from watching import ARMS, Watched, arms
 
 import normalfan as nf
+from normalfan.pricing.attribution import costliest_cell
 from normalfan.watch import AlarmRule, Watcher
+from normalfan.watch.watcher import REMEMBERED
 
 
 @settings(max_examples=40)
@@ -82,3 +84,34 @@ def test_alarms_are_in_the_record_announced_and_counted() -> None:
     assert alarms == [None, ["price>1.5", "crossed"], ["total>=3", "crossed"], None, ["crossed"]]
     assert len(watched.alarms) == watched.tally.alarms == watched.tally.progress.alarms == 5
     assert watched.alarms[2].startswith("alarm total>=3 in round 2: price 1, total 3")
+
+
+def test_a_round_that_comes_again_with_another_loss_is_reported() -> None:
+    lines = [arms(5, 0, 1), arms(6, 1, 0), arms(5, 9, 0), arms(6, 1, 0), arms(6, 1, 2), arms(7, 1, 0)]
+    watched = Watched(ARMS, lines)
+    assert [error["line"] for error in watched.errors] == [3, 5]
+    assert "round 5 comes again with another loss" in watched.errors[0]["error"]
+    assert [record["round"] for record in watched.records] == [5, 6, 7]
+    assert (watched.tally.skipped, watched.tally.bad_lines) == (1, 2)
+    many = [arms(t, t, 1) for t in range(REMEMBERED + 1)]
+    watched = Watched(ARMS, [*many, arms(0, 9, 9), arms(1, 9, 9)])  # round 0 is forgotten, 1 not yet
+    assert (watched.tally.skipped, watched.tally.bad_lines) == (1, 1)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_the_costliest_cell_is_that_of_the_readable_code(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, rounds=6)
+    mdp = problem.mdp(str(rng.choice(problem.kinds())))
+    losses = problem.losses + rng.normal(size=problem.losses.shape)
+    watched = Watched(mdp, [{"round": t, "loss": loss.tolist()} for t, loss in enumerate(losses)])
+    for t in range(1, 6):
+        crossing = nf.price(nf.optimal_face(mdp, losses[t - 1]), losses[t])
+        cell, found = costliest_cell(mdp, crossing, losses[t]), watched.records[t]["costliest"]
+        assert (cell is None) == (found is None)
+        paid = sorted(crossing.attribution.sum(axis=2).ravel())
+        if cell and (len(paid) == 1 or paid[-1] - paid[-2] > 1e-9):
+            assert [found[key] for key in ("step", "state", "action")] == [cell.step, cell.state, cell.action]
+        if cell:
+            assert found["price"] == pytest.approx(cell.paid)
