@@ -14,7 +14,6 @@ may change without making them stale.
 from __future__ import annotations
 
 import math
-import os
 import platform
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from normalfan.array_files import machine_memory
 from normalfan.errors import InputError
 from normalfan.io import load_mdp, open_losses
 from normalfan.jobs.fleet_members import ENVIRONMENT, files_of
@@ -60,7 +60,7 @@ def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) 
 
 def _check_size(mdp: MDP) -> None:
     """Refuse a problem of which one round's losses would fill the machine: any horizon is easily written."""
-    needed, there = 8 * math.prod(mdp.shape), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed, there = 8 * math.prod(mdp.shape), machine_memory()
     if needed > there:
         raise InputError(
             f"the losses of one round ({' × '.join(map(str, mdp.shape))}) take {needed:.3g} bytes, but this "
