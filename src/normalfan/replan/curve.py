@@ -236,8 +236,7 @@ def _tries(costs: HoldingCosts, *, detectors: bool) -> list[tuple[str, Rule]]:
 def _least_of_each(points: Iterable[Point], size: Callable[[Point], float]) -> dict[str, Point]:
     best = dict[str, Point]()
     for point in points:
-        if point.family not in best or size(point) < size(best[point.family]):
-            best[point.family] = point
+        best[point.family] = min(best.get(point.family, point), point, key=size)  # the first of equal ones
     return best
 
 

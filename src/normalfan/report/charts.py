@@ -42,20 +42,13 @@ def time_charts(
     margin["exact"] = motion.margin_exact[margin["at"]].tolist()
     gap["thin"] = thin_rounds(motion.advantage_gaps)[gap["at"]].tolist()
     if decomposition is None:
-        sums = {
-            "price": np.cumsum(motion.prices),
-            "best": np.cumsum(motion.values),
-            "kept": np.cumsum(motion.values + motion.prices),
-        }
+        columns = {"price": motion.prices, "best": motion.values, "kept": motion.values + motion.prices}
+        sums = {key: np.cumsum(column) for key, column in columns.items()}
     else:
         sums = {key: decomposition.cumulative()[key] for key in ("price", "selection", "regret")}
     unsure = np.flatnonzero(motion.ambiguous)[:MOST_AMBIGUOUS]
-    ambiguous = {
-        "at": unsure.tolist(),
-        "y": rounded(motion.prices[unsure]),
-        "low": rounded(motion.lowest_prices[unsure]),
-        "high": rounded(motion.highest_prices[unsure]),
-    }
+    ends = {"y": motion.prices, "low": motion.lowest_prices, "high": motion.highest_prices}
+    ambiguous = {"at": unsure.tolist()} | {key: rounded(column[unsure]) for key, column in ends.items()}
     series = {"price": _series(motion.prices), "variation": _series(variation)}
     series |= {"margin": margin, "gap": gap, "ambiguous": ambiguous}
     cumulative = {key: _series(column) for key, column in sums.items()}
