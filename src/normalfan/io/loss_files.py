@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.array_files import map_npy, read_npz, write_npy, write_npz
 from normalfan.errors import InputError
-from normalfan.io.array_files import map_npy, read_npz, write_npy, write_npz
 from normalfan.io.loss_tables import (
     every_round,
     read_factored,

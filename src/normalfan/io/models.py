@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from normalfan.array_files import read_npz, write_npz
 from normalfan.errors import InputError
-from normalfan.io.array_files import read_npz, write_npz
 from normalfan.io.gym import PREFIX, from_gymnasium
 from normalfan.io.moves import Moves
 from normalfan.io.tables import (
