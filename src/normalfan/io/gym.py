@@ -25,18 +25,17 @@ TERMINATED = "terminated"
 def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None = None) -> MDP:
     """Read the dynamics of a tabular Gymnasium environment.
 
-    An episode that terminated stays where it ended: that state becomes absorbing. Its losses are charged at
-    every step that is left, so give it zero there unless ending early should cost or pay. If other episodes
-    pass through that state, the end gets a state of its own, the last one, called "terminated".
+    An episode that terminated stays where it ended, and the losses of that state are still charged. If other
+    episodes pass through it, the end gets a state of its own, the last one, called "terminated".
 
     Parameters
     ----------
     env : gymnasium.Env or str
         An environment with a table `P`, or the id of one.
     horizon : int, optional
-        The number of steps; by default the environment's own limit on the length of an episode.
+        By default the environment's own limit on the length of an episode.
     start : str or int, optional
-        The index of the state to start in; by default the environment's own distribution.
+        The state to start in; by default the environment's own distribution.
 
     Returns
     -------
@@ -74,10 +73,8 @@ def expected_rewards(env: Any, start: str | int | None = None) -> FloatArray:
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        As for `from_gymnasium`.
-    start : str or int, optional
-        As for `from_gymnasium`: it may decide which states are ends.
+    env, start
+        As for `from_gymnasium`; the start may decide which states are ends.
 
     Returns
     -------

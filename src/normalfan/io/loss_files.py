@@ -45,13 +45,9 @@ def open_losses(
     Parameters
     ----------
     source : str, Path or polars.DataFrame
-        - `.npy`: [T, H, S, A], or the axes that `axes` names; read as it is used.
-        - `.npz`: one such array, or `coefficients` [T, K] and `features` [K, H, S, A]; `round_labels` [T] are
-          optional.
-        - `.csv`, `.parquet`, a folder of `.parquet` files that are one table, a frame: a long table of
-          losses, or, with `features`, of coefficients per round.
+        An array (`.npy`, `.npz`) or a table (`.csv`, `.parquet`, a folder of `.parquet` files, a frame).
     mdp : MDP, optional
-        The problem. Tables use its names and need it; arrays are checked against it if it is given.
+        The problem. Tables need it for its names; arrays are checked against it if it is given.
     features : str or Path, optional
         The table of features that belongs to a table of coefficients.
     default : float, optional
@@ -71,16 +67,10 @@ def open_losses(
 
     Examples
     --------
-    >>> import tempfile
-    >>> days = Path(tempfile.mkdtemp()) / "days.csv"
-    >>> _ = days.write_text('''round,action,loss
-    ... monday,1,-3
-    ... tuesday,1,2
-    ... ''')
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> losses = open_losses(days, arms, default=0)
-    >>> losses.array, losses.axes, losses.round_names
-    (array([[ 0., -3.], [ 0.,  2.]]), 'TA', ('monday', 'tuesday'))
+    >>> import polars
+    >>> days = polars.DataFrame({"round": ["monday", "tuesday"], "action": [1, 1], "loss": [-3, 2]})
+    >>> open_losses(days, MDP([[0, 0]], initial=0, horizon=1), default=0).array
+    array([[ 0., -3.], [ 0.,  2.]])
     """
     path, in_table = path_of(source), is_table(source)
     _check_options(path if in_table else existing_file(path), in_table, features, default, axes)
@@ -121,11 +111,10 @@ def save_losses(
     Examples
     --------
     >>> import tempfile
-    >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
-    >>> path = Path(tempfile.mkdtemp()) / "days.npz"
-    >>> save_losses(ArrayLosses([[1.0, 2.0]], axes="TA", round_names=["monday"]), arms, path)
-    >>> open_losses(path).round_names
-    ('monday',)
+    >>> path = Path(tempfile.mkdtemp()) / "days.npy"
+    >>> save_losses(ArrayLosses([[1.0, 2.0]], axes="TA"), MDP([[0, 0]], initial=0, horizon=1), path)
+    >>> open_losses(path).array
+    array([[[[1., 2.]]]])
     """
     target = Path(path)
     is_table = target.suffix in SUFFIXES

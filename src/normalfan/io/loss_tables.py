@@ -71,22 +71,20 @@ def every_round(losses: LossStream, mdp: MDP) -> FloatArray:
     return np.concatenate(blocks)
 
 
-def read_features(path: str | Path, mdp: MDP) -> tuple[list[str], Any]:
+def read_features(path: TableSource, mdp: MDP) -> tuple[list[str], Any]:
     """Read a table of features, the fixed quantities Φ_k of factored losses ℓ_t = Σ_k θ_t[k] · Φ_k.
 
     Parameters
     ----------
-    path : str or Path
-        A `.csv` or `.parquet` table with the columns feature, value, and any of step, state, action.
+    path : str, Path or polars.DataFrame
+        A table with the columns feature, value, and any of step, state, action.
     mdp : MDP
         The problem whose names the table uses.
 
     Returns
     -------
-    names : list of str
-        The names of the K features.
-    features : scipy.sparse.csr_array
-        [K, H·S·A], what `FactoredLosses` takes.
+    names, features : list of str [K], scipy.sparse.csr_array [K, H·S·A]
+        What `FactoredLosses` takes.
 
     Raises
     ------
@@ -95,10 +93,9 @@ def read_features(path: str | Path, mdp: MDP) -> tuple[list[str], Any]:
 
     Examples
     --------
-    >>> import tempfile
-    >>> work = Path(tempfile.mkdtemp()) / "work.csv"
-    >>> _ = work.write_text("feature,action,value" + chr(10) + "effort,1,2.5" + chr(10))
-    >>> names, features = read_features(work, MDP(np.array([[0, 0]]), initial=0, horizon=1))
+    >>> import polars
+    >>> work = polars.DataFrame({"feature": ["effort"], "action": [1], "value": [2.5]})
+    >>> names, features = read_features(work, MDP([[0, 0]], initial=0, horizon=1))
     >>> names, features.toarray()
     (['effort'], array([[0. , 2.5]]))
     """
