@@ -40,18 +40,17 @@ def unpack_arrays(content: bytes, what: str, *, max_memory: int | None = None) -
 
     They may take `max_memory` bytes in all, by default what the machine has.
     """
-    limit = machine_memory() if max_memory is None else max_memory
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            needed = sum(member.file_size for member in archive.infolist())
-            arrays = {} if needed > limit else _read_members(archive)
+            check_memory(what, sum(member.file_size for member in archive.infolist()), max_memory)
+            arrays = {name.removesuffix(".npy"): _parse(archive.read(name)) for name in archive.namelist()}
+    except InputError:
+        raise
     except Exception:  # noqa: BLE001  whatever a parser makes of foreign bytes, they are to blame
         raise InputError(
             f"{what} is damaged or contains more than plain arrays, but a .npz file must be one that "
             f"np.savez wrote, of numbers and text: write it again."
         ) from None
-    if needed > limit:
-        raise too_large(what, needed, limit)
     checksum = arrays.pop(CHECKSUM, None)
     if checksum is not None and str(checksum) != _digest(arrays):
         raise InputError(
@@ -89,22 +88,15 @@ def write_npy(array: npt.NDArray[Any], path: Path) -> None:
         np.save(file, array, allow_pickle=False)
 
 
-def machine_memory() -> int:
-    """The bytes of memory that the machine has."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def too_large(what: str, needed: int, limit: int) -> InputError:
-    return InputError(
-        f"{what} takes {needed / 2**30:,.1f} GiB in memory, but may take at most {limit / 2**30:,.1f} GiB: "
-        f"check how it was written, or raise max_memory."
-    )
-
-
-def _read_members(archive: zipfile.ZipFile) -> dict[str, npt.NDArray[Any]]:
-    return {
-        member.filename.removesuffix(".npy"): _parse(archive.read(member)) for member in archive.infolist()
-    }
+def check_memory(what: str, needed: int, max_memory: int | None = None) -> None:
+    """Refuse what would take more than `max_memory` bytes, by default more than the machine has."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = machine if max_memory is None else max_memory
+    if needed > limit:
+        raise InputError(
+            f"{what} takes {needed:,} bytes of memory, but may take at most {limit:,}: check its sizes, or "
+            f"raise max_memory (--max-memory)."
+        )
 
 
 def _parse(content: bytes) -> npt.NDArray[Any]:

@@ -56,16 +56,18 @@ def test_a_shuffled_table_is_what_a_loop_reads(
             assert (rounds[(names.index(row["round"]), *place)] == float(row["loss"])).all()
 
 
-def test_rounds_by_number_are_put_in_order(tmp_path: Path) -> None:
+def test_rounds_by_number_are_put_in_order_on_request(tmp_path: Path) -> None:
     path = tmp_path / "losses.csv"
     path.write_text(
         "round,action,loss\n" + "".join(f"{t},{a},{t}\n" for t in (10, 9, 8) for a in ("stay", "go", "rest"))
     )
-    losses = nf.io.open_losses(path, MDP)
+    check_refusal(lambda: nf.io.open_losses(path, MDP), "losses.csv has round 9 after round 10")
+    losses = nf.io.open_losses(path, MDP, order="sorted")
     assert names_of_rounds(losses) == ("8", "9", "10")
     assert np.array_equal(every_round(losses, MDP)[:, 0, 0, 0], [8, 9, 10])
+    assert names_of_rounds(nf.io.open_losses(path, MDP, order="file")) == ("10", "9", "8")
     path.write_text(path.read_text().replace("10,", "2,").replace("9,", "1,").replace("8,", "0,"))
-    assert names_of_rounds(nf.io.open_losses(path, MDP)) is None  # they are the indices
+    assert names_of_rounds(nf.io.open_losses(path, MDP, order="sorted")) is None  # they are the indices
 
 
 def test_a_default_stands_for_missing_cells(tmp_path: Path) -> None:
@@ -83,6 +85,21 @@ def test_a_default_stands_for_missing_cells(tmp_path: Path) -> None:
     )
 
 
+def test_cells_that_are_left_out_must_fit_into_memory(tmp_path: Path) -> None:
+    path = tmp_path / "losses.csv"
+    path.write_text("round,action,loss\nmon,go,1\ntue,go,1\n")
+    check_refusal(lambda: nf.io.open_losses(path, MDP, default=0, max_memory=40), "losses.csv takes 48 bytes")
+
+
+@pytest.mark.parametrize("default", ["0", True, [0]])
+def test_a_default_is_a_number(default: object, tmp_path: Path) -> None:
+    (tmp_path / "losses.csv").write_text("round,action,loss\nmon,go,1\n")
+    check_refusal(
+        lambda: nf.io.open_losses(tmp_path / "losses.csv", MDP, default=default),  # type: ignore[arg-type]
+        f"default is {default!r}",
+    )
+
+
 def test_features_may_lack_columns_and_cells(tmp_path: Path) -> None:
     """Power is paid by action at every step and state, tolls at one place, the rest nowhere."""
     (tmp_path / "f.csv").write_text("feature,action,value\npower,go,2\npower,rest,-1\n")
@@ -96,11 +113,11 @@ def test_features_may_lack_columns_and_cells(tmp_path: Path) -> None:
         assert names_of_rounds(losses) == ("mon", "tue")
         assert np.array_equal(every_round(losses, MDP), expected)
     (tmp_path / "wide.csv").write_text("power,round\n20,2\n10,1\n")
-    losses = nf.io.open_losses(tmp_path / "wide.csv", MDP, features=tmp_path / "f.csv")
+    losses = nf.io.open_losses(tmp_path / "wide.csv", MDP, features=tmp_path / "f.csv", order="sorted")
     assert names_of_rounds(losses) == ("1", "2")
     assert np.array_equal(every_round(losses, MDP), expected)
     (tmp_path / "f.csv").write_text("feature,step,state,action,value\npower,dusk,away,go,2\n")
-    losses = nf.io.open_losses(tmp_path / "wide.csv", MDP, features=tmp_path / "f.csv")
+    losses = nf.io.open_losses(tmp_path / "wide.csv", MDP, features=tmp_path / "f.csv", order="sorted")
     assert np.count_nonzero(every_round(losses, MDP)[0]) == 1
     assert every_round(losses, MDP)[1, 1, 1, 1] == 40
 

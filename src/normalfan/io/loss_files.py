@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,17 @@ from normalfan.io.loss_tables import (
     write_factored,
     write_loss_table,
 )
-from normalfan.io.tables import SUFFIXES, TableSource, existing_file, is_table, path_of, unknown_suffix
+from normalfan.io.rounds import order_rounds
+from normalfan.io.tables import (
+    SUFFIXES,
+    TableSource,
+    existing_file,
+    is_table,
+    names_along,
+    names_or_none,
+    path_of,
+    unknown_suffix,
+)
 from normalfan.problem.losses import (
     ALL_AXES,
     ArrayLosses,
@@ -39,6 +50,8 @@ def open_losses(
     features: str | Path | None = None,
     default: float | None = None,
     axes: str | None = None,
+    order: str | None = None,
+    max_memory: int | None = None,
 ) -> ArrayLosses | FactoredLosses:
     """Open the losses of a problem, round by round, from a file, a folder or a frame.
 
@@ -54,6 +67,10 @@ def open_losses(
         The loss of the cells that a long table leaves out.
     axes : str, optional
         The axes of an array, such as "TSA" (see `ArrayLosses`).
+    order : {"file", "sorted"}, optional
+        What to do with dates and numbers of rounds that are out of order, which are refused otherwise.
+    max_memory : int, optional
+        How many bytes they may take; by default what the machine has. `.npy` files are not read at once.
 
     Returns
     -------
@@ -74,17 +91,21 @@ def open_losses(
     """
     path, in_table = path_of(source), is_table(source)
     _check_options(path if in_table else existing_file(path), in_table, features, default, axes)
+    losses: ArrayLosses | FactoredLosses
     if in_table:
         if mdp is None:
             raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
         if features is None:
-            return read_loss_table(source, mdp, default)
-        return read_factored(source, features, mdp)
-    if path.suffix == ".npy":
-        return _array_losses(path, map_npy(path), mdp, axes)
-    if path.suffix == ".npz":
-        return _stored_losses(path, mdp, axes)
-    raise unknown_suffix(path, RULE)
+            losses = read_loss_table(source, mdp, default, max_memory)
+        else:
+            losses = read_factored(source, features, mdp)
+    elif path.suffix == ".npy":
+        losses = _array_losses(path, map_npy(path), mdp, axes)
+    elif path.suffix == ".npz":
+        losses = _stored_losses(path, read_npz(path, max_memory=max_memory), mdp, axes)
+    else:
+        raise unknown_suffix(path, RULE)
+    return _in_order(path, losses, order)
 
 
 def save_losses(
@@ -136,6 +157,20 @@ def save_losses(
         raise unknown_suffix(target, RULE)
 
 
+def _in_order(
+    path: Path, losses: ArrayLosses | FactoredLosses, order: str | None
+) -> ArrayLosses | FactoredLosses:
+    given = losses.round_names or [str(t) for t in range(losses.n_rounds)]
+    places = order_rounds(path, given, order)
+    if places == list(range(len(given))):
+        return losses
+    names = names_or_none([given[t] for t in places])
+    if isinstance(losses, ArrayLosses):
+        return ArrayLosses(losses.array[places], losses.axes, round_names=names)
+    theta, known = losses.coefficients[places], losses.feature_names
+    return FactoredLosses(theta, losses.features, round_names=names, feature_names=known)
+
+
 def _stored_arrays(losses: LossStream, mdp: MDP) -> dict[str, npt.NDArray[Any]]:
     if not isinstance(losses, FactoredLosses):
         return {"losses": every_round(losses, mdp)}
@@ -143,8 +178,9 @@ def _stored_arrays(losses: LossStream, mdp: MDP) -> dict[str, npt.NDArray[Any]]:
     return {"coefficients": losses.coefficients, "features": dense}
 
 
-def _stored_losses(path: Path, mdp: MDP | None, axes: str | None) -> ArrayLosses | FactoredLosses:
-    arrays = read_npz(path)
+def _stored_losses(
+    path: Path, arrays: dict[str, npt.NDArray[Any]], mdp: MDP | None, axes: str | None
+) -> ArrayLosses | FactoredLosses:
     labels = arrays.pop(ROUND_LABELS, None)
     names = None if labels is None else [str(name) for name in np.atleast_1d(labels)]
     if set(arrays) == {"coefficients", "features"}:
@@ -171,7 +207,7 @@ def _array_losses(
     axes: str | None,
     names: list[str] | None = None,
 ) -> ArrayLosses:
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiu":
         raise InputError(
             f"{path} contains an array of dtype {array.dtype}, but losses are real numbers: save it as float."
         )
@@ -187,12 +223,25 @@ def _check_shape(
     """Refuse an array whose axes after the first are not as long as the problem's."""
     if mdp is None:
         return
+    _check_places(path, mdp, axes)
     expected = tuple(size for axis, size in zip("HSA", mdp.shape, strict=True) if axis in axes)
     if shape != expected:
         raise InputError(
             f"{path} has {what} of shape [·, {', '.join(map(str, shape))}], but the model's are "
             f"[·, {', '.join(map(str, expected))}]: check the order of the axes (steps, states, actions)."
         )
+
+
+def _check_places(path: Path, mdp: MDP, axes: str) -> None:
+    """Refuse an array for a problem whose names are the numbers of other places."""
+    for (kind, names), axis in zip(names_along(mdp).items(), "HSA", strict=True):
+        numbers = [str(i) for i in range(len(names))]
+        if axis in axes and names != numbers and set(names) == set(numbers):
+            place = next(i for i, name in enumerate(names) if name != numbers[i])
+            raise InputError(
+                f"{path} is an array and goes by places, but {kind} {names[place]} is the model's number "
+                f"{place}: put the rows of the model in order, ends included, or give the losses as a table."
+            )
 
 
 def _check_options(
@@ -205,6 +254,8 @@ def _check_options(
             f"features is {str(features)!r}, but only a table of coefficients takes them, and {path} ends "
             f"in {path.suffix!r}: leave it out, or give the coefficients as .csv or .parquet."
         )
+    if default is not None and (isinstance(default, bool) or not isinstance(default, Real)):
+        raise InputError(f"default is {default!r}, but a loss is a number: pass one, such as 0.")
     if default is not None and (features is not None or not in_table):
         raise InputError(
             f"default is {default:g}, but only a long table of losses can leave cells out: leave it out."

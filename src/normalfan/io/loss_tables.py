@@ -9,18 +9,20 @@ Columns among step, state and action may be left out: the value is then the same
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from normalfan.array_files import check_memory
 from normalfan.errors import InputError
 from normalfan.io.tables import (
     Table,
     TableSource,
+    distinct,
     first_missing,
-    in_order,
     label_columns,
     names_along,
     names_or_none,
@@ -34,11 +36,13 @@ from normalfan.problem.mdp import MDP
 AXES = {"step": "H", "state": "S", "action": "A"}
 
 
-def read_loss_table(source: TableSource, mdp: MDP, default: float | None = None) -> ArrayLosses:
+def read_loss_table(
+    source: TableSource, mdp: MDP, default: float | None = None, max_memory: int | None = None
+) -> ArrayLosses:
     """A long table of losses; `default` is the loss of cells that it leaves out."""
     table = read_table(source, ("round", "loss"), tuple(AXES))
     losses = table.numbers("loss")
-    rounds = in_order(table.text("round"))
+    rounds = distinct(table.text("round"))
     names = {"round": rounds} | {c: names for c, names in names_along(mdp).items() if c in table.columns}
     cells = _cells_of(table, names)
     shape = tuple(map(len, names.values()))
@@ -49,6 +53,7 @@ def read_loss_table(source: TableSource, mdp: MDP, default: float | None = None)
             f"{table.path} has no loss for {at}, but every cell needs one: add the row, or pass a default "
             f"(--default)."
         )
+    check_memory(str(table.path), 8 * math.prod(shape), max_memory)
     array = np.full(shape, 0.0 if default is None else float(default))
     array.reshape(-1)[cells] = losses
     axes = "T" + "".join(AXES[column] for column in names if column != "round")
@@ -104,7 +109,7 @@ def read_features(path: TableSource, mdp: MDP) -> tuple[list[str], Any]:
     along = names_along(mdp)
     table = read_table(path, ("feature", "value"), tuple(along))
     values = table.numbers("value")
-    features = in_order(table.text("feature"))
+    features = distinct(table.text("feature"))
     names = {"feature": features} | {c: known for c, known in along.items() if c in table.columns}
     given = np.unravel_index(_cells_of(table, names), tuple(map(len, names.values())))
     place = dict(zip(names, given, strict=True))
@@ -168,7 +173,7 @@ def _read_wide(table: Table, features: Sequence[str]) -> tuple[list[str], FloatA
                 f"{table.path} has a column {name!r}, but no feature is called that: rename or drop it, or "
                 f"add the feature."
             )
-    rounds = in_order(table.text("round"))
+    rounds = distinct(table.text("round"))
     order = _cells_of(table, {"round": rounds})
     theta = np.empty((len(rounds), len(features)))
     for k, name in enumerate(features):
@@ -178,7 +183,7 @@ def _read_wide(table: Table, features: Sequence[str]) -> tuple[list[str], FloatA
 
 def _read_long(table: Table, features: Sequence[str]) -> tuple[list[str], FloatArray]:
     """The same from one row for each round and feature."""
-    names = {"round": in_order(table.text("round")), "feature": list(features)}
+    names = {"round": distinct(table.text("round")), "feature": list(features)}
     cells = _cells_of(table, names)
     theta = np.zeros((len(names["round"]), len(features)))
     missing = first_missing(cells, theta.shape)

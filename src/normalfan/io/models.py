@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from normalfan.array_files import read_npz, write_npz
+from normalfan.array_files import check_memory, read_npz, write_npz
 from normalfan.errors import InputError
 from normalfan.io.gym import PREFIX, from_gymnasium
 from normalfan.io.moves import Moves
 from normalfan.io.tables import (
     SUFFIXES,
     Table,
+    distinct,
     existing_file,
-    in_order,
     label_columns,
     names_along,
     names_or_none,
@@ -34,7 +35,13 @@ REQUIRED = ("state", "action", "next_state", "probability")
 OPTIONAL = ("step", "start")
 
 
-def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int | None = None) -> MDP:
+def load_mdp(
+    source: str | Path,
+    *,
+    horizon: int | None = None,
+    start: str | int | None = None,
+    max_memory: int | None = None,
+) -> MDP:
     """Read a problem from a file or from a Gymnasium environment.
 
     Parameters
@@ -44,7 +51,9 @@ def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int
     horizon : int, optional
         The number of steps, if the source does not have it or is the same at every step.
     start : str or int, optional
-        The state to start in, instead of the start of the source.
+        The state to start in, instead of the start of the source; an index only if states have no names.
+    max_memory : int, optional
+        How many bytes its arrays, or a loss [H, S, A], may take; by default what the machine has.
 
     Returns
     -------
@@ -62,13 +71,15 @@ def load_mdp(source: str | Path, *, horizon: int | None = None, start: str | int
     MDP(horizon=12, states=16, actions=4, Sparse)
     """
     if str(source).startswith(PREFIX):
-        return from_gymnasium(str(source).removeprefix(PREFIX), horizon, start)
-    path = existing_file(source)
-    if path.suffix == ".npz":
-        return _read_stored(path, horizon, start)
-    if path.suffix in SUFFIXES:
-        return _read_model_table(path, horizon, start)
-    raise unknown_suffix(path, RULE)
+        mdp = from_gymnasium(str(source).removeprefix(PREFIX), horizon, start)
+    elif (path := existing_file(source)).suffix == ".npz":
+        mdp = _read_stored(path, horizon, start, max_memory)
+    elif path.suffix in SUFFIXES:
+        mdp = _read_model_table(path, horizon, start)
+    else:
+        raise unknown_suffix(path, RULE)
+    check_memory(f"a loss of {source}", 8 * math.prod(mdp.shape), max_memory)
+    return mdp
 
 
 def save_mdp(mdp: MDP, path: str | Path) -> None:
@@ -103,8 +114,8 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
         raise unknown_suffix(target, RULE)
 
 
-def _read_stored(path: Path, horizon: int | None, start: str | int | None) -> MDP:
-    arrays = read_npz(path)
+def _read_stored(path: Path, horizon: int | None, start: str | int | None, max_memory: int | None) -> MDP:
+    arrays = read_npz(path, max_memory=max_memory)
     try:
         stored = mdp_from_arrays(arrays)
     except InputError as error:
@@ -126,15 +137,16 @@ def _read_model_table(path: Path, horizon: int | None, start: str | int | None) 
     import polars
 
     table = read_table(path, REQUIRED, OPTIONAL)
-    states = in_order(polars.concat([table.text("state"), table.text("next_state")]))
-    actions = in_order(table.text("action"))
-    steps = in_order(table.text("step")) if "step" in table.columns else None
+    states = distinct(polars.concat([table.text("state"), table.text("next_state")]))
+    actions = distinct(table.text("action"))
+    steps = _read_steps(table) if "step" in table.columns else None
     labels = Labels(names_or_none(steps or ()), names_or_none(states), names_or_none(actions))
     moves = _read_moves(table, steps or ("every step",), states, actions)
     filled = _fill_ends(table, moves, (steps, states, actions))
     initial = _read_start(table, states) if start is None else state_index(start, states)
     mdp = MDP(filled.transitions(), initial, _fit_horizon(table, steps, horizon), labels=labels)
-    _check_gaps(table, mdp, moves)
+    if steps is not None:
+        _check_gaps(table, mdp, moves)
     return mdp
 
 
@@ -167,6 +179,20 @@ def _fit_horizon(table: Table, steps: Sequence[str] | None, horizon: int | None)
             f"horizon is {horizon}, but {table.path} names its steps, {len(steps)} in all: leave it out."
         )
     return len(steps)
+
+
+def _read_steps(table: Table) -> list[str]:
+    """The steps as they first appear; numbers that do not ascend must come one whole step after the other."""
+    steps = distinct(table.text("step"))
+    rows = table.codes("step", steps)
+    falls = np.flatnonzero(np.diff(rows) < 0)  # these rows are not grouped by step
+    if len(falls) and all(map(str.isdecimal, steps)) and steps != sorted(steps, key=int):
+        row = int(falls[0]) + 1
+        raise InputError(
+            f"{table.where(row)} goes back to step {steps[rows[row]]}, but numbered steps must ascend or "
+            f"have their rows together: sort the rows by step."
+        )
+    return steps
 
 
 def _read_moves(table: Table, steps: Sequence[str], states: Sequence[str], actions: Sequence[str]) -> Moves:

@@ -4,15 +4,13 @@ Every table from a user is read here and nowhere else, so that all of them allow
 lines, spaces around entries, columns in any order) and refuse the same things: an unknown column is an error,
 because a misspelt `state` would otherwise mean "the same in every state".
 
-Labels are text. If all labels of a column are whole numbers they are ordered by number, otherwise in the
-order in which they first appear. Errors name the line of a CSV file (the header is line 1) or the row of a
-Parquet file (the first is row 1).
+Labels are text, also those that look like numbers, in the order in which they first appear. Errors name the
+line of a CSV file (the header is line 1) or the row of a Parquet file (the first is row 1).
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +33,6 @@ SUFFIXES = (".csv", ".parquet")
 FRAME = Path("the frame")
 """What a sentence calls a table that has no path."""
 
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _PLACE = "__place__"  # the column with each row's line or row number
 
 
@@ -177,19 +174,19 @@ def unknown_suffix(path: Path, rule: str) -> InputError:
     return InputError(f"{path} {ending}, but {rule}: convert it, or check the name.")
 
 
-def in_order(labels: polars.Series) -> list[str]:
-    """The distinct labels: by number if all are whole numbers, otherwise as they first appear."""
+def distinct(labels: polars.Series) -> list[str]:
+    """Each label once, as they first appear."""
     names: list[str] = labels.unique(maintain_order=True).to_list()
-    return sorted(names, key=int) if all(map(_WHOLE.fullmatch, names)) else names
+    return names
 
 
 def state_index(start: str | int, states: Sequence[str]) -> int:
-    """A state by its label, or by its index where no label is that text."""
-    if str(start) in states:
-        return list(states).index(str(start))
-    if str(start).isdecimal() and int(start) < len(states):
-        return int(start)
-    raise InputError(f"start is {start!r}, but the states are {_first_few(states)}: name one of them.")
+    """A state by its label; states without labels go by their index, as text."""
+    if str(start) not in states:
+        raise InputError(
+            f"start is {start!r}, but the states are called {_first_few(states)}: name one of them."
+        )
+    return list(states).index(str(start))
 
 
 def names_or_none(names: Sequence[str]) -> tuple[str, ...] | None:
@@ -246,8 +243,10 @@ def _read_frame(source: TableSource) -> polars.DataFrame:
         return polars.read_parquet(path, glob=False).with_row_index(_PLACE, offset=1)
     except polars.exceptions.NoDataError:
         raise InputError(f"{path} is empty, but a table needs a header and rows: check the file.") from None
-    except polars.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0].strip().rstrip(".:")
+    except (InputError, OSError):
+        raise
+    except (Exception, polars.exceptions.PanicException) as error:  # noqa: BLE001  panics are no Exception
+        reason = (str(error) or "an error of its reader").splitlines()[0].strip().rstrip(".:")
         kind = "comma-separated table in UTF-8" if path.suffix == ".csv" else "Parquet table"
         raise InputError(f"{path} cannot be read ({reason}), but must be a {kind}: write it again.") from None
 
