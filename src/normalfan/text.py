@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -48,6 +49,18 @@ def counted(n: int, noun: str) -> str:
     ('1 round', '1,234 rounds')
     """
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def printable(text: object) -> str:
+    r"""Text as a terminal may show it: what would move the cursor or reorder letters is escaped.
+
+    >>> printable("zoë\x1b[2J"), printable("a\nb")
+    ('zoë\\x1b[2J', 'a\\nb')
+    """
+    return "".join(
+        c if c.isprintable() or unicodedata.category(c) == "Zs" else c.encode("unicode_escape").decode()
+        for c in str(text)
+    )
 
 
 def as_json(document: Any, *, indent: int | None = None) -> str:

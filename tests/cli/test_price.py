@@ -109,8 +109,9 @@ def test_every_round_in_a_file(suffix: str, stored: tuple[Path, Path], battery: 
     out = tmp_path / f"out{suffix}"
     assert call("price", *stored, "--out", out).code == 0
     frame = READERS[suffix](out)
-    assert frame.columns == ["round", *motion.columns()]
+    assert frame.columns == ["round", "since", *motion.columns()]
     assert frame["round"].to_list() == list(losses.round_names)
+    assert frame["since"].to_list() == [None, *losses.round_names[:-1]]
     assert frame["price"].to_list() == motion.prices.tolist()
     assert not list(tmp_path.glob(".out*"))
 
@@ -136,6 +137,79 @@ def test_a_default_and_a_start_by_name(tmp_path: Path) -> None:
         "wait",
         "sell",
     )
+
+
+SHOP = "state,action,next_state,probability\nopen,sell,open,1\nopen,wait,open,1\n"
+ON_SHOP = ("--horizon", 1, "--start", "open", "--default", 0)
+
+
+def shop(folder: Path, rounds: list[str], model: str = SHOP) -> tuple[Path, Path]:
+    (folder / "shop.csv").write_text(model)
+    pl.DataFrame(
+        {"round": rounds, "action": "sell", "loss": [(-2.0) ** t for t in range(len(rounds))]}
+    ).write_csv(folder / "days.csv")
+    return folder / "shop.csv", folder / "days.csv"
+
+
+def test_a_start_is_a_name_of_a_state(tmp_path: Path) -> None:
+    rows = "".join(f"{s},wait,{s},1\n" for s in (0, 5, 10, 15))
+    (tmp_path / "stock.csv").write_text("state,action,next_state,probability\n" + rows)
+    (tmp_path / "losses.csv").write_text("round,state,loss\n1,15,7\n")
+    files = tmp_path / "stock.csv", tmp_path / "losses.csv"
+    answer = call("price", *files, "--horizon", 1, "--default", 0, "--start", 3)
+    assert answer.code == 2
+    assert "start is '3', but the states are called 0, 5, 10, 15" in answer.err
+    document = priced(*files, "--horizon", 1, "--default", 0, "--start", 15)
+    assert document["rounds"][0]["value"] == 7
+
+
+def test_rounds_out_of_order_and_gaps_are_told(tmp_path: Path) -> None:
+    newest_first = ["2021-03-16", "2021-03-15", "2021-03-12", "2021-03-11"]
+    files = shop(tmp_path, newest_first)
+    answer = call("price", *files, *ON_SHOP)
+    assert answer.code == 2
+    assert "has round 2021-03-15 after round 2021-03-16" in answer.err
+    assert "--order sorted" in answer.err
+    kept = priced(*files, *ON_SHOP, "--order", "file")
+    assert [entry["round"] for entry in kept["rounds"]] == newest_first
+    document = priced(*files, *ON_SHOP, "--order", "sorted")
+    assert [entry["round"] for entry in document["rounds"]] == newest_first[::-1]
+    assert [entry["since"] for entry in document["rounds"]] == [None, *newest_first[:0:-1]]
+    assert document["gaps"] == [{"round": "2021-03-15", "since": "2021-03-12"}]
+    answer = call("price", *files, *ON_SHOP, "--order", "sorted")
+    assert answer.out.endswith("\n1 gap: 2021-03-15 follows 2021-03-12.\n")
+
+
+def test_labels_can_do_nothing_to_a_terminal(tmp_path: Path) -> None:
+    rounds = ["mon", "[red]tue[/red]\x1b[2J", "wed\u202e"]
+    files = shop(tmp_path, rounds, SHOP.replace("open", "[bold]op\x07en[/bold]"))
+    on_shop = ("--horizon", 1, "--start", "[bold]op\x07en[/bold]", "--default", 0)
+    answer = call("price", *files, *on_shop)
+    assert answer.code == 0, answer.err
+    assert not {"\x1b", "\x07", "\u202e"} & set(answer.out)
+    assert r"[red]tue[/red]\x1b[2J" in answer.out
+    assert r"[bold]op\x07en[/bold]" in answer.out
+    refused = call("price", *files, "--horizon", 1, "--start", "x")
+    assert r"[bold]op\x07en[/bold]" in refused.err
+    answer = call("replan", *files, *on_shop, "--cost", 0.1, "--no-detectors")
+    assert answer.code == 0, answer.err
+    assert r"[red]tue[/red]\x1b[2J" in answer.out
+
+
+def test_what_a_spreadsheet_would_run_is_quoted_on_request(tmp_path: Path) -> None:
+    rounds = ["=1+1", "+x", "-x", "@x", "a=b"]
+    files, out = shop(tmp_path, rounds), tmp_path / "out.csv"
+    for option, expected in (((), rounds), (("--safe-csv",), [f"'{r}" for r in rounds[:4]] + rounds[4:])):
+        assert call("price", *files, *ON_SHOP, "--out", out, *option).code == 0
+        frame = pl.read_csv(out)
+        assert frame["round"].to_list() == expected
+        assert frame["since"].to_list() == [None, *expected[:-1]]
+
+
+def test_memory_has_a_limit(stored: tuple[Path, Path]) -> None:
+    answer = call("price", *stored, "--max-memory", 1000)
+    assert answer.code == 2
+    assert "battery.npz takes " in answer.err
 
 
 def test_a_report_beside_the_numbers(stored: tuple[Path, Path], tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from normalfan.cli.replan import replan
 from normalfan.cli.reproduce import reproduce
 from normalfan.cli.watch import watch
 from normalfan.errors import WorkStopped
+from normalfan.text import printable
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -51,17 +52,17 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        typer.echo(f"normalfan: {error}", err=True)
+        typer.echo(f"normalfan: {printable(error)}", err=True)
         sys.exit(BAD_INPUT)
     except WorkStopped as stopped:
-        typer.echo(f"normalfan: {stopped}", err=True)
+        typer.echo(f"normalfan: {printable(stopped)}", err=True)
         sys.exit(FAILED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain about it at exit.
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        what = error.filename or "a file"
+        what = printable(error.filename or "a file")
         typer.echo(
             f"normalfan: {what} could not be read or written ({error.strerror}), but this command needs it: "
             f"check the path, its permissions and the space left.",

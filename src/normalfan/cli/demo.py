@@ -12,7 +12,7 @@ import typer
 from normalfan import text
 from normalfan.battery.ercot import ercot_prices
 from normalfan.battery.model import CLOCK, Battery
-from normalfan.cli.output import AsJson, print_json, print_summary
+from normalfan.cli.output import AsJson, frame_of_rounds, print_json, print_summary
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
 from normalfan.io import save_losses, save_mdp
@@ -68,7 +68,7 @@ def demo(
         write_report(page, mdp, losses, motion, title=title, unit="$", note=SOURCE, summary=summary)
     week = _costliest_week(motion, market.dates)
     if as_json:
-        days = motion.to_frame().to_dicts()
+        days = frame_of_rounds(motion).to_dicts()
         story = {"summary": asdict(summary), "costliest_week": asdict(week), "report": page}
         print_json(story | {"rounds": days})
     else:

@@ -11,7 +11,9 @@ A loss is given in one of these ways:
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +26,9 @@ from normalfan.cli.sources import (
     Default,
     Features,
     Horizon,
+    MaxMemory,
     Model,
+    Order,
     Rewards,
     Start,
     Unit,
@@ -37,6 +41,7 @@ from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, read_numbers
 from normalfan.problem.losses import LossStream, as_loss, names_of_rounds, rounds_of
 from normalfan.problem.mdp import MDP
+from normalfan.text import printable
 
 if TYPE_CHECKING:
     from normalfan.report.fan import FanPicture
@@ -74,6 +79,8 @@ def fan(
     horizon: Horizon = None,
     start: Start = None,
     rewards: Rewards = False,
+    order: Order = None,
+    max_memory: MaxMemory = None,
     unit: Unit = "",
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="The picture: .html, .png or .pdf.")
@@ -91,8 +98,18 @@ def fan(
     if out is not None:
         check_picture(out)
     grid = _read_grid(span, size)
-    mdp = read_model(model, horizon, start)
-    source = _Source(mdp, losses, features, default, axes, rewards)
+    mdp = read_model(model, horizon, start, max_memory)
+    read = partial(
+        read_losses,
+        mdp=mdp,
+        features=features,
+        default=default,
+        axes=axes,
+        order=order,
+        max_memory=max_memory,
+        are_rewards=rewards,
+    )
+    source = _Source(mdp, losses, read, -1.0 if rewards else 1.0)
     plane = Plane(source.loss("--at", at), *(source.loss("--along", direction) for direction in along))
     if plane.is_flat:
         raise InputError(
@@ -110,7 +127,7 @@ def fan(
     if as_json:
         print_json(_as_document(picture, stops, prices))
     else:
-        typer.echo("\n".join(fan_sentences(picture, unit)))
+        typer.echo("\n".join(map(printable, fan_sentences(picture, unit))))
 
 
 def _read_grid(span: tuple[float, float], size: int) -> FloatArray:
@@ -129,27 +146,15 @@ class _Source:
 
     mdp: MDP
     losses: str | None
-    features: str | None
-    default: float | None
-    axes: str | None
-    are_rewards: bool
-
-    def stream(self, file: str) -> LossStream:
-        return read_losses(
-            file,
-            self.mdp,
-            features=self.features,
-            default=self.default,
-            axes=self.axes,
-            are_rewards=self.are_rewards,
-        )
+    stream: Callable[[str], LossStream]
+    sign: float  # −1 if the numbers are rewards
 
     def loss(self, option: str, given: str) -> FloatArray:
         """A loss, or the move between two."""
         if found := _IN_A_FILE.fullmatch(given):
             file, rounds = found["file"], found["rounds"]
         elif given.endswith(".npy"):
-            return _read_loss(self.mdp, option, given, -1.0 if self.are_rewards else 1.0)
+            return _read_loss(self.mdp, option, given, self.sign)
         elif self.losses is None:
             raise InputError(
                 f"{option} is {given}, but that names no file: write loss.npy or losses.csv:ROUND, or pass "

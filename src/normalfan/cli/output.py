@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from normalfan.files import written_atomically
-from normalfan.text import amount, as_json, percent
+from normalfan.text import amount, as_json, counted, percent, printable
 
 if TYPE_CHECKING:
     import polars
+    from rich.console import Console
 
+    from normalfan.pricing.motion import PricedMotion
     from normalfan.pricing.summary import Summary
+
+GAPS_LISTED = 3
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on standard output instead of text.")
+]
+
+SafeCsv = Annotated[
+    bool,
+    typer.Option("--safe-csv", help="In .csv, quote labels that a spreadsheet would run (=, +, -, @)."),
 ]
 
 
@@ -28,14 +37,13 @@ def print_json(document: Any, *, err: bool = False) -> None:
 def print_summary(summary: Summary, unit: str) -> None:
     """A priced stream for people: a few sentences, and its costliest rounds as a table."""
     from rich import box
-    from rich.console import Console
     from rich.table import Column, Table
 
     from normalfan.report.page_text import summary_paragraphs
 
-    console = Console(highlight=False, markup=False, emoji=False)  # labels are the user's: plain text
+    console = plain_console()
     for paragraph in summary_paragraphs(summary, unit):
-        typer.echo(textwrap.fill(paragraph, console.width))
+        typer.echo(textwrap.fill(printable(paragraph), console.width))
     if not summary.costliest:
         return
     typer.echo("\nThe costliest rounds, and where most of the price is paid:")
@@ -52,16 +60,41 @@ def print_summary(summary: Summary, unit: str) -> None:
         cell, share = one.cell, percent(one.price / summary.total)
         step = "–" if cell is None else f"{cell.step} ({percent(cell.paid / one.price)})"
         moves = "a near-tie" if cell is None else f"{cell.state}: {cell.action} → {cell.best_action}"
-        table.add_row(one.name, amount(one.price, unit), share, step, moves)
+        table.add_row(*map(printable, (one.name, amount(one.price, unit), share, step, moves)))
     console.print(table)
 
 
-def write_rounds(frame: polars.DataFrame, path: Path) -> None:
+def print_gaps(gaps: list[tuple[str, str]]) -> None:
+    """Where rounds are missing, in one line."""
+    if gaps:
+        shown = ", ".join(printable(f"{late} follows {before}") for late, before in gaps[:GAPS_LISTED])
+        typer.echo(f"{counted(len(gaps), 'gap')}: {shown}{', …' if len(gaps) > GAPS_LISTED else '.'}")
+
+
+def plain_console() -> Console:
+    """A terminal for labels, which are the user's: nothing in them is markup."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def frame_of_rounds(motion: PricedMotion) -> polars.DataFrame:
+    """Every round, beside it the round since which it was priced."""
+    frame = motion.to_frame()
+    return frame.insert_column(1, frame["round"].shift(1).alias("since"))
+
+
+def write_rounds(frame: polars.DataFrame, path: Path, *, safe_csv: bool = False) -> None:
     """A table of rounds as .csv, .parquet or .json, whole or not at all."""
+    import polars
+
     with written_atomically(path) as file:
         match path.suffix:
             case ".csv":
-                frame.write_csv(file)
+                labels = polars.col(polars.String)
+                # A spreadsheet takes what follows an apostrophe for text.
+                harmless = labels.str.replace(r"^([=+\-@\t\r])", "'$1") if safe_csv else labels
+                frame.with_columns(harmless).write_csv(file)
             case ".parquet":
                 frame.write_parquet(file)
             case _:

@@ -8,14 +8,24 @@ from typing import Annotated
 
 import typer
 
-from normalfan.cli.output import AsJson, print_json, print_summary, write_rounds
+from normalfan.cli.output import (
+    AsJson,
+    SafeCsv,
+    frame_of_rounds,
+    print_gaps,
+    print_json,
+    print_summary,
+    write_rounds,
+)
 from normalfan.cli.sources import (
     Axes,
     Default,
     Features,
     Horizon,
     Losses,
+    MaxMemory,
     Model,
+    Order,
     Rewards,
     Start,
     Unit,
@@ -23,6 +33,7 @@ from normalfan.cli.sources import (
     read_model,
 )
 from normalfan.files import check_target
+from normalfan.io.rounds import gaps_between
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import summarise
 
@@ -36,12 +47,15 @@ def price(
     horizon: Horizon = None,
     start: Start = None,
     rewards: Rewards = False,
+    order: Order = None,
+    max_memory: MaxMemory = None,
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="Every round, as .csv, .parquet or .json.")
     ] = None,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE", help="A report page (.html) that works offline.")
     ] = None,
+    safe_csv: SafeCsv = False,
     unit: Unit = "",
     as_json: AsJson = False,
 ) -> None:
@@ -56,17 +70,29 @@ def price(
     check_target("--report", report, (".html",))
     if report is not None:
         check_page_packages()
-    mdp = read_model(model, horizon, start)
-    stream = read_losses(losses, mdp, features=features, default=default, axes=axes, are_rewards=rewards)
+    mdp = read_model(model, horizon, start, max_memory)
+    stream = read_losses(
+        losses,
+        mdp,
+        features=features,
+        default=default,
+        axes=axes,
+        order=order,
+        max_memory=max_memory,
+        are_rewards=rewards,
+    )
     motion = price_stream(mdp, stream, progress=True)
     summary = summarise(mdp, stream, motion)
-    frame = motion.to_frame()
+    frame = frame_of_rounds(motion)
+    gaps = gaps_between(motion.round_names)
     if out is not None:
-        write_rounds(frame, Path(out))
+        write_rounds(frame, Path(out), safe_csv=safe_csv)
     if report is not None:
         title = f"{Path(losses).name} on {Path(model).name}"
         write_report(report, mdp, stream, motion, title=title, unit=unit, summary=summary)
     if as_json:
-        print_json({"summary": asdict(summary), "rounds": frame.to_dicts()})
+        missing = [{"round": late, "since": before} for late, before in gaps]
+        print_json({"summary": asdict(summary), "gaps": missing, "rounds": frame.to_dicts()})
     else:
         print_summary(summary, unit)
+        print_gaps(gaps)

@@ -8,14 +8,16 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from normalfan.cli.output import AsJson, print_json, write_rounds
+from normalfan.cli.output import AsJson, SafeCsv, plain_console, print_json, write_rounds
 from normalfan.cli.sources import (
     Axes,
     Default,
     Features,
     Horizon,
     Losses,
+    MaxMemory,
     Model,
+    Order,
     Rewards,
     Start,
     read_losses,
@@ -28,7 +30,7 @@ from normalfan.replan.curve import CHEAPEST, Point, RegretCurve, regret_curve
 from normalfan.replan.detectors import detectors_installed
 from normalfan.replan.drawing import check_library
 from normalfan.replan.schedule import Schedule, check_amount
-from normalfan.text import number
+from normalfan.text import number, printable
 
 DAYS_LISTED = 12
 
@@ -63,6 +65,9 @@ def replan(
     default: Default = None,
     axes: Axes = None,
     are_rewards: Rewards = False,
+    order: Order = None,
+    max_memory: MaxMemory = None,
+    safe_csv: SafeCsv = False,
     as_json: AsJson = False,
 ) -> None:
     """Find when to re-plan: the cheapest schedule in hindsight, and rules that do not see ahead.
@@ -75,8 +80,17 @@ def replan(
     check_target("--figure", figure, (".png", ".pdf", ".html"))
     if figure is not None:
         check_library(interactive=figure.endswith(".html"))
-    mdp = read_model(model, horizon, start)
-    stream = read_losses(losses, mdp, features=features, default=default, axes=axes, are_rewards=are_rewards)
+    mdp = read_model(model, horizon, start, max_memory)
+    stream = read_losses(
+        losses,
+        mdp,
+        features=features,
+        default=default,
+        axes=axes,
+        order=order,
+        max_memory=max_memory,
+        are_rewards=are_rewards,
+    )
     costs = holding_costs(mdp, stream, window=window, known=cast("Known", known), progress=True)
     if detectors and not detectors_installed():
         detectors = False
@@ -87,7 +101,7 @@ def replan(
         )
     curve = regret_curve(costs, cost, detectors=detectors, progress=True)
     if out is not None:
-        write_rounds(curve.to_frame(), Path(out))
+        write_rounds(curve.to_frame(), Path(out), safe_csv=safe_csv)
     if figure is not None:
         _write_figure(curve, Path(figure))
     if as_json:
@@ -151,13 +165,11 @@ def _budgets(curve: RegretCurve) -> list[int]:
 
 
 def _print_tables(curve: RegretCurve) -> None:
-    from rich.console import Console
-
-    console = Console()
+    console = plain_console()
     console.print(_cost_table(curve))
     best = curve.schedules[CHEAPEST]
     if best.days:
-        listed = ", ".join(map(curve.costs.day_name, best.days[:DAYS_LISTED]))
+        listed = ", ".join(printable(curve.costs.day_name(day)) for day in best.days[:DAYS_LISTED])
         more = f" and {best.replans - DAYS_LISTED} more" if best.replans > DAYS_LISTED else ""
         console.print(f"Cheapest in hindsight: re-plan on {listed}{more}.\n")
     if _budgets(curve):

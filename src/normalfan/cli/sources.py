@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,21 +60,29 @@ Rewards = Annotated[
     bool, typer.Option("--rewards", help="The numbers are rewards, to be maximised, instead of losses.")
 ]
 
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        metavar="file|sorted",
+        help="What to do with rounds that are dates or numbers out of order: keep the order of the file, or "
+        "sort them.",
+    ),
+]
+MaxMemory = Annotated[
+    int | None,
+    typer.Option("--max-memory", metavar="BYTES", help="Of what is read; all of the machine's if not given."),
+]
 Unit = Annotated[str, typer.Option("--unit", metavar="UNIT", help="Of the losses, such as $.")]
 
 
-def read_model(model: str, horizon: int | None = None, start: str | None = None) -> MDP:
-    return load_mdp(model, horizon=horizon, start=start)
+def read_model(
+    model: str, horizon: int | None = None, start: str | None = None, max_memory: int | None = None
+) -> MDP:
+    return load_mdp(model, horizon=horizon, start=start, max_memory=max_memory)
 
 
-def read_losses(
-    losses: str,
-    mdp: MDP,
-    *,
-    features: str | None = None,
-    default: float | None = None,
-    axes: str | None = None,
-    are_rewards: bool = False,
-) -> LossStream:
-    stream = open_losses(losses, mdp, features=features, default=default, axes=axes)
+def read_losses(losses: str, mdp: MDP, *, are_rewards: bool, **options: Any) -> LossStream:
+    """The losses of a file; the options are those of `open_losses`."""
+    stream = open_losses(losses, mdp, **options)
     return rewards(stream) if are_rewards else stream
