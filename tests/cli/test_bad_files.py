@@ -219,6 +219,16 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "losses npy of one axis": (saved("losses.npy", array=np.zeros(3)), "[3]"),
     "losses npy of text": (saved("losses.npy", array=np.array([["a", "b"]])), "dtype <U1"),
     "losses npy of objects": (saved("losses.npy", array=np.array([[{}, {}]])), "damaged"),
+    "losses npy of truths": (saved("losses.npy", array=np.zeros((2, 2, 2, 2), dtype=bool)), "dtype bool"),
+    "losses npz out of order": (
+        saved(
+            "losses.npz", losses=np.zeros((2, 2, 2, 2)), round_labels=np.array(["2021-02-03", "2021-02-01"])
+        ),
+        "round 2021-02-01 after round 2021-02-03",
+    ),
+    "order unknown": (good("--order", "newest"), "order is 'newest'"),
+    "order of rounds that have none": (good("--order", "sorted"), "rounds like 'mon'"),
+    "memory too small": (good("--max-memory", "10"), "takes "),
     "losses npy without rounds": (saved("losses.npy", array=np.zeros((0, 2, 2, 2))), "no round"),
     "losses npy with NaN": (saved("losses.npy", array=np.full((2, 2, 2, 2), np.nan)), "nan"),
     "losses npy that lacks an axis": (saved("losses.npy", array=np.zeros((3, 2, 2))), "--axes TSA"),
@@ -269,6 +279,14 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "out of unknown suffix": (good("--out", "prices.xlsx"), "--out is prices.xlsx"),
     "out in no directory": (good("--out", "nowhere/prices.csv"), "no directory nowhere"),
     "out a directory": (lambda f: good("--out", (f / "d.csv").mkdir() or f / "d.csv")(f), "is a directory"),
+    "out not a regular file": (
+        lambda f: good("--out", os.mkfifo(f / "p.csv") or f / "p.csv")(f),
+        "is not a regular file",
+    ),
+    "report not a regular file": (
+        lambda f: good("--report", os.mkfifo(f / "p.html") or f / "p.html")(f),
+        "is not a regular file",
+    ),
     "report of unknown suffix": (good("--report", "page.pdf"), "--report is page.pdf"),
 }
 

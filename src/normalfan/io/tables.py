@@ -20,6 +20,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
+from normalfan.io.parquet import read_parquet, write_parquet
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.mdp import MDP
 
@@ -157,7 +158,7 @@ def read_table(source: TableSource, required: Sequence[str], optional: Sequence[
 
 def write_table(frame: polars.DataFrame, path: Path) -> None:
     with written_atomically(path) as file:
-        frame.write_csv(file) if path.suffix == ".csv" else frame.write_parquet(file)
+        frame.write_csv(file) if path.suffix == ".csv" else write_parquet(frame, file)
 
 
 def existing_file(source: str | Path) -> Path:
@@ -240,7 +241,7 @@ def _read_frame(source: TableSource) -> polars.DataFrame:
                 path, infer_schema=False, row_index_name=_PLACE, row_index_offset=2, glob=False
             )
             return frame.with_columns(polars.col(polars.String).str.strip_chars())
-        return polars.read_parquet(path, glob=False).with_row_index(_PLACE, offset=1)
+        return read_parquet(path).with_row_index(_PLACE, offset=1)
     except polars.exceptions.NoDataError:
         raise InputError(f"{path} is empty, but a table needs a header and rows: check the file.") from None
     except (InputError, OSError):
@@ -258,7 +259,7 @@ def _read_parts(folder: Path) -> polars.DataFrame:
     files = sorted(folder.glob("*.parquet"))
     if not files:
         raise InputError(f"{folder} has no .parquet file, but a folder that is a table needs one: check it.")
-    frame = polars.concat([polars.read_parquet(file, glob=False, hive_partitioning=False) for file in files])
+    frame = polars.concat([read_parquet(file, hive_partitioning=False) for file in files])
     # A part of a partitioned dataset is called COLUMN=VALUE, and some writers leave that column in its files.
     column, is_part, _ = folder.name.partition("=")
     return frame.drop(column, strict=False) if is_part else frame
