@@ -20,21 +20,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from normalfan.cli import sources
 from normalfan.cli.output import AsJson, print_json
-from normalfan.cli.sources import (
-    Axes,
-    Default,
-    Features,
-    Horizon,
-    MaxMemory,
-    Model,
-    Order,
-    Rewards,
-    Start,
-    Unit,
-    read_losses,
-    read_model,
-)
 from normalfan.errors import InputError
 from normalfan.files import check_target
 from normalfan.pricing.stream import price_stream
@@ -52,7 +39,7 @@ _IN_A_FILE = re.compile(r"(?P<file>.+\.(npy|npz|csv|parquet)):(?P<rounds>.+)")
 
 
 def fan(
-    model: Model,
+    model: sources.Model,
     at: Annotated[
         str, typer.Option("--at", metavar="LOSS", help="The origin: loss.npy, or losses.csv:ROUND.")
     ],
@@ -73,15 +60,15 @@ def fan(
         tuple[float, float], typer.Option("--span", metavar="LOW HIGH", help="The range of both axes.")
     ] = (-0.5, 1.5),
     size: Annotated[int, typer.Option("--size", metavar="N", help="Grid points on each axis.")] = 61,
-    features: Features = None,
-    default: Default = None,
-    axes: Axes = None,
-    horizon: Horizon = None,
-    start: Start = None,
-    rewards: Rewards = False,
-    order: Order = None,
-    max_memory: MaxMemory = None,
-    unit: Unit = "",
+    features: sources.Features = None,
+    default: sources.Default = None,
+    axes: sources.Axes = None,
+    horizon: sources.Horizon = None,
+    start: sources.Start = None,
+    rewards: sources.Rewards = False,
+    order: sources.Order = None,
+    max_memory: sources.MaxMemory = None,
+    unit: sources.Unit = "",
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="The picture: .html, .png or .pdf.")
     ] = None,
@@ -98,9 +85,9 @@ def fan(
     if out is not None:
         check_picture(out)
     grid = _read_grid(span, size)
-    mdp = read_model(model, horizon, start, max_memory)
+    mdp = sources.read_model(model, horizon, start, max_memory)
     read = partial(
-        read_losses,
+        sources.read_losses,
         mdp=mdp,
         features=features,
         default=default,

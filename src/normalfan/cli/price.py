@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from normalfan.cli import sources
 from normalfan.cli.output import (
     AsJson,
     SafeCsv,
@@ -17,21 +18,6 @@ from normalfan.cli.output import (
     print_summary,
     write_rounds,
 )
-from normalfan.cli.sources import (
-    Axes,
-    Default,
-    Features,
-    Horizon,
-    Losses,
-    MaxMemory,
-    Model,
-    Order,
-    Rewards,
-    Start,
-    Unit,
-    read_losses,
-    read_model,
-)
 from normalfan.files import check_target
 from normalfan.io.rounds import gaps_between
 from normalfan.pricing.stream import price_stream
@@ -39,16 +25,16 @@ from normalfan.pricing.summary import summarise
 
 
 def price(
-    model: Model,
-    losses: Losses,
-    features: Features = None,
-    default: Default = None,
-    axes: Axes = None,
-    horizon: Horizon = None,
-    start: Start = None,
-    rewards: Rewards = False,
-    order: Order = None,
-    max_memory: MaxMemory = None,
+    model: sources.Model,
+    losses: sources.Losses,
+    features: sources.Features = None,
+    default: sources.Default = None,
+    axes: sources.Axes = None,
+    horizon: sources.Horizon = None,
+    start: sources.Start = None,
+    rewards: sources.Rewards = False,
+    order: sources.Order = None,
+    max_memory: sources.MaxMemory = None,
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="Every round, as .csv, .parquet or .json.")
     ] = None,
@@ -56,7 +42,7 @@ def price(
         str | None, typer.Option("--report", metavar="FILE", help="A report page (.html) that works offline.")
     ] = None,
     safe_csv: SafeCsv = False,
-    unit: Unit = "",
+    unit: sources.Unit = "",
     as_json: AsJson = False,
 ) -> None:
     """Price every round of a stream of losses against the plan that was optimal the round before.
@@ -70,8 +56,8 @@ def price(
     check_target("--report", report, (".html",))
     if report is not None:
         check_page_packages()
-    mdp = read_model(model, horizon, start, max_memory)
-    stream = read_losses(
+    mdp = sources.read_model(model, horizon, start, max_memory)
+    stream = sources.read_losses(
         losses,
         mdp,
         features=features,

@@ -8,21 +8,8 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from normalfan.cli import sources
 from normalfan.cli.output import AsJson, SafeCsv, plain_console, print_json, write_rounds
-from normalfan.cli.sources import (
-    Axes,
-    Default,
-    Features,
-    Horizon,
-    Losses,
-    MaxMemory,
-    Model,
-    Order,
-    Rewards,
-    Start,
-    read_losses,
-    read_model,
-)
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
 from normalfan.replan.costs import Known, holding_costs
@@ -36,8 +23,8 @@ DAYS_LISTED = 12
 
 
 def replan(
-    model: Model,
-    losses: Losses,
+    model: sources.Model,
+    losses: sources.Losses,
     cost: Annotated[
         float, typer.Option("--cost", metavar="C", help="What a re-plan costs, in the unit of the losses.")
     ],
@@ -59,14 +46,14 @@ def replan(
         str | None,
         typer.Option(metavar="FILE", help="Regret against re-plans, drawn as .png, .pdf or .html."),
     ] = None,
-    horizon: Horizon = None,
-    start: Start = None,
-    features: Features = None,
-    default: Default = None,
-    axes: Axes = None,
-    are_rewards: Rewards = False,
-    order: Order = None,
-    max_memory: MaxMemory = None,
+    horizon: sources.Horizon = None,
+    start: sources.Start = None,
+    features: sources.Features = None,
+    default: sources.Default = None,
+    axes: sources.Axes = None,
+    are_rewards: sources.Rewards = False,
+    order: sources.Order = None,
+    max_memory: sources.MaxMemory = None,
     safe_csv: SafeCsv = False,
     as_json: AsJson = False,
 ) -> None:
@@ -80,8 +67,8 @@ def replan(
     check_target("--figure", figure, (".png", ".pdf", ".html"))
     if figure is not None:
         check_library(interactive=figure.endswith(".html"))
-    mdp = read_model(model, horizon, start, max_memory)
-    stream = read_losses(
+    mdp = sources.read_model(model, horizon, start, max_memory)
+    stream = sources.read_losses(
         losses,
         mdp,
         features=features,

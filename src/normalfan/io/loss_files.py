@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from normalfan.array_files import map_npy, read_npz, write_npy, write_npz
 from normalfan.errors import InputError
+from normalfan.io import tables
 from normalfan.io.loss_tables import (
     every_round,
     read_factored,
@@ -19,16 +20,7 @@ from normalfan.io.loss_tables import (
     write_loss_table,
 )
 from normalfan.io.rounds import order_rounds
-from normalfan.io.tables import (
-    SUFFIXES,
-    TableSource,
-    existing_file,
-    is_table,
-    names_along,
-    names_or_none,
-    path_of,
-    unknown_suffix,
-)
+from normalfan.io.tables import TableSource
 from normalfan.problem.losses import (
     ALL_AXES,
     ArrayLosses,
@@ -89,8 +81,8 @@ def open_losses(
     >>> open_losses(days, MDP([[0, 0]], initial=0, horizon=1), default=0).array
     array([[ 0., -3.], [ 0.,  2.]])
     """
-    path, in_table = path_of(source), is_table(source)
-    _check_options(path if in_table else existing_file(path), in_table, features, default, axes)
+    path, in_table = tables.path_of(source), tables.is_table(source)
+    _check_options(path if in_table else tables.existing_file(path), in_table, features, default, axes)
     losses: ArrayLosses | FactoredLosses
     if in_table:
         if mdp is None:
@@ -104,7 +96,7 @@ def open_losses(
     elif path.suffix == ".npz":
         losses = _stored_losses(path, read_npz(path, max_memory=max_memory), mdp, axes)
     else:
-        raise unknown_suffix(path, RULE)
+        raise tables.unknown_suffix(path, RULE)
     return _in_order(path, losses, order)
 
 
@@ -138,14 +130,14 @@ def save_losses(
     array([[[[1., 2.]]]])
     """
     target = Path(path)
-    is_table = target.suffix in SUFFIXES
-    if features is not None and not (is_table and isinstance(losses, FactoredLosses)):
+    in_table = target.suffix in tables.SUFFIXES
+    if features is not None and not (in_table and isinstance(losses, FactoredLosses)):
         raise InputError(
             f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
         )
     if features is not None and isinstance(losses, FactoredLosses):
         write_factored(losses, mdp, target, Path(features))
-    elif is_table:
+    elif in_table:
         write_loss_table(losses, mdp, target)
     elif target.suffix == ".npy":
         write_npy(every_round(losses, mdp), target)
@@ -154,7 +146,7 @@ def save_losses(
         labels = {} if names is None else {ROUND_LABELS: np.array(names)}
         write_npz(_stored_arrays(losses, mdp) | labels, target)
     else:
-        raise unknown_suffix(target, RULE)
+        raise tables.unknown_suffix(target, RULE)
 
 
 def _in_order(
@@ -164,7 +156,7 @@ def _in_order(
     places = order_rounds(path, given, order)
     if places == list(range(len(given))):
         return losses
-    names = names_or_none([given[t] for t in places])
+    names = tables.names_or_none([given[t] for t in places])
     if isinstance(losses, ArrayLosses):
         return ArrayLosses(losses.array[places], losses.axes, round_names=names)
     theta, known = losses.coefficients[places], losses.feature_names
@@ -234,7 +226,7 @@ def _check_shape(
 
 def _check_places(path: Path, mdp: MDP, axes: str) -> None:
     """Refuse an array for a problem whose names are the numbers of other places."""
-    for (kind, names), axis in zip(names_along(mdp).items(), "HSA", strict=True):
+    for (kind, names), axis in zip(tables.names_along(mdp).items(), "HSA", strict=True):
         numbers = [str(i) for i in range(len(names))]
         if axis in axes and names != numbers and set(names) == set(numbers):
             place = next(i for i, name in enumerate(names) if name != numbers[i])

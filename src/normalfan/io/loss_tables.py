@@ -18,17 +18,8 @@ import numpy as np
 
 from normalfan.array_files import check_memory
 from normalfan.errors import InputError
-from normalfan.io.tables import (
-    Table,
-    TableSource,
-    distinct,
-    first_missing,
-    label_columns,
-    names_along,
-    names_or_none,
-    read_table,
-    write_table,
-)
+from normalfan.io import tables
+from normalfan.io.tables import Table, TableSource
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.losses import ArrayLosses, FactoredLosses, LossStream, names_of_rounds
 from normalfan.problem.mdp import MDP
@@ -40,13 +31,15 @@ def read_loss_table(
     source: TableSource, mdp: MDP, default: float | None = None, max_memory: int | None = None
 ) -> ArrayLosses:
     """A long table of losses; `default` is the loss of cells that it leaves out."""
-    table = read_table(source, ("round", "loss"), tuple(AXES))
+    table = tables.read_table(source, ("round", "loss"), tuple(AXES))
     losses = table.numbers("loss")
-    rounds = distinct(table.text("round"))
-    names = {"round": rounds} | {c: names for c, names in names_along(mdp).items() if c in table.columns}
+    rounds = tables.distinct(table.text("round"))
+    names = {"round": rounds} | {
+        c: names for c, names in tables.names_along(mdp).items() if c in table.columns
+    }
     cells = _cells_of(table, names)
     shape = tuple(map(len, names.values()))
-    missing = first_missing(cells, shape)
+    missing = tables.first_missing(cells, shape)
     if missing is not None and default is None:
         at = ", ".join(f"{column} {names[column][i]}" for column, i in zip(names, missing, strict=True))
         raise InputError(
@@ -57,7 +50,7 @@ def read_loss_table(
     array = np.full(shape, 0.0 if default is None else float(default))
     array.reshape(-1)[cells] = losses
     axes = "T" + "".join(AXES[column] for column in names if column != "round")
-    return ArrayLosses(array, axes, round_names=names_or_none(rounds))
+    return ArrayLosses(array, axes, round_names=tables.names_or_none(rounds))
 
 
 def write_loss_table(losses: LossStream, mdp: MDP, path: Path) -> None:
@@ -65,9 +58,11 @@ def write_loss_table(losses: LossStream, mdp: MDP, path: Path) -> None:
     import polars
 
     array = every_round(losses, mdp)
-    names = {"round": _rounds_named(losses, len(array))} | names_along(mdp)
+    names = {"round": _rounds_named(losses, len(array))} | tables.names_along(mdp)
     codes = np.indices(array.shape).reshape(array.ndim, -1)
-    write_table(polars.DataFrame(label_columns(names, codes) | {"loss": array.reshape(-1)}), path)
+    tables.write_table(
+        polars.DataFrame(tables.label_columns(names, codes) | {"loss": array.reshape(-1)}), path
+    )
 
 
 def every_round(losses: LossStream, mdp: MDP) -> FloatArray:
@@ -106,10 +101,10 @@ def read_features(path: TableSource, mdp: MDP) -> tuple[list[str], Any]:
     """
     from scipy import sparse
 
-    along = names_along(mdp)
-    table = read_table(path, ("feature", "value"), tuple(along))
+    along = tables.names_along(mdp)
+    table = tables.read_table(path, ("feature", "value"), tuple(along))
     values = table.numbers("value")
-    features = distinct(table.text("feature"))
+    features = tables.distinct(table.text("feature"))
     names = {"feature": features} | {c: known for c, known in along.items() if c in table.columns}
     given = np.unravel_index(_cells_of(table, names), tuple(map(len, names.values())))
     place = dict(zip(names, given, strict=True))
@@ -127,10 +122,10 @@ def read_features(path: TableSource, mdp: MDP) -> tuple[list[str], Any]:
 def read_factored(coefficients: TableSource, features: str | Path, mdp: MDP) -> FactoredLosses:
     """Factored losses from their two tables."""
     names, matrix = read_features(features, mdp)
-    table = read_table(coefficients, ("round",), optional=None)
+    table = tables.read_table(coefficients, ("round",), optional=None)
     is_long = set(table.columns) == {"round", "feature", "coefficient"}
     rounds, theta = _read_long(table, names) if is_long else _read_wide(table, names)
-    return FactoredLosses(theta, matrix, round_names=names_or_none(rounds), feature_names=names)
+    return FactoredLosses(theta, matrix, round_names=tables.names_or_none(rounds), feature_names=names)
 
 
 def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, features: Path) -> None:
@@ -141,9 +136,11 @@ def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, feature
     wide = {name: losses.coefficients[:, k] for k, name in enumerate(known)}
     entries = losses.features.tocoo()
     codes = (entries.row, *np.unravel_index(entries.col, mdp.shape))
-    columns = label_columns({"feature": known} | names_along(mdp), codes)
-    write_table(polars.DataFrame({"round": _rounds_named(losses, losses.n_rounds)} | wide), coefficients)
-    write_table(polars.DataFrame(columns | {"value": entries.data}), features)
+    columns = tables.label_columns({"feature": known} | tables.names_along(mdp), codes)
+    tables.write_table(
+        polars.DataFrame({"round": _rounds_named(losses, losses.n_rounds)} | wide), coefficients
+    )
+    tables.write_table(polars.DataFrame(columns | {"value": entries.data}), features)
 
 
 def _rounds_named(losses: LossStream, n_rounds: int) -> list[str]:
@@ -173,7 +170,7 @@ def _read_wide(table: Table, features: Sequence[str]) -> tuple[list[str], FloatA
                 f"{table.path} has a column {name!r}, but no feature is called that: rename or drop it, or "
                 f"add the feature."
             )
-    rounds = distinct(table.text("round"))
+    rounds = tables.distinct(table.text("round"))
     order = _cells_of(table, {"round": rounds})
     theta = np.empty((len(rounds), len(features)))
     for k, name in enumerate(features):
@@ -183,10 +180,10 @@ def _read_wide(table: Table, features: Sequence[str]) -> tuple[list[str], FloatA
 
 def _read_long(table: Table, features: Sequence[str]) -> tuple[list[str], FloatArray]:
     """The same from one row for each round and feature."""
-    names = {"round": distinct(table.text("round")), "feature": list(features)}
+    names = {"round": tables.distinct(table.text("round")), "feature": list(features)}
     cells = _cells_of(table, names)
     theta = np.zeros((len(names["round"]), len(features)))
-    missing = first_missing(cells, theta.shape)
+    missing = tables.first_missing(cells, theta.shape)
     if missing is not None:
         raise InputError(
             f"{table.path} has no coefficient for round {names['round'][missing[0]]}, feature "

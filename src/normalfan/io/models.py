@@ -10,21 +10,10 @@ import numpy as np
 
 from normalfan.array_files import check_memory, read_npz, write_npz
 from normalfan.errors import InputError
+from normalfan.io import tables
 from normalfan.io.gym import PREFIX, from_gymnasium
 from normalfan.io.moves import Moves
-from normalfan.io.tables import (
-    SUFFIXES,
-    Table,
-    distinct,
-    existing_file,
-    label_columns,
-    names_along,
-    names_or_none,
-    read_table,
-    state_index,
-    unknown_suffix,
-    write_table,
-)
+from normalfan.io.tables import Table
 from normalfan.problem.arrays import PROBABILITY_TOLERANCE, FloatArray, first_index
 from normalfan.problem.labels import Labels
 from normalfan.problem.mdp import MDP
@@ -72,12 +61,12 @@ def load_mdp(
     """
     if str(source).startswith(PREFIX):
         mdp = from_gymnasium(str(source).removeprefix(PREFIX), horizon, start)
-    elif (path := existing_file(source)).suffix == ".npz":
+    elif (path := tables.existing_file(source)).suffix == ".npz":
         mdp = _read_stored(path, horizon, start, max_memory)
-    elif path.suffix in SUFFIXES:
+    elif path.suffix in tables.SUFFIXES:
         mdp = _read_model_table(path, horizon, start)
     else:
-        raise unknown_suffix(path, RULE)
+        raise tables.unknown_suffix(path, RULE)
     check_memory(f"a loss of {source}", 8 * math.prod(mdp.shape), max_memory)
     return mdp
 
@@ -108,10 +97,10 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
     target = Path(path)
     if target.suffix == ".npz":
         write_npz(mdp_to_arrays(mdp), target)
-    elif target.suffix in SUFFIXES:
+    elif target.suffix in tables.SUFFIXES:
         _write_model_table(mdp, target)
     else:
-        raise unknown_suffix(target, RULE)
+        raise tables.unknown_suffix(target, RULE)
 
 
 def _read_stored(path: Path, horizon: int | None, start: str | int | None, max_memory: int | None) -> MDP:
@@ -127,23 +116,23 @@ def _read_stored(path: Path, horizon: int | None, start: str | int | None, max_m
         ) from None
     if horizon is None and start is None:
         return stored
-    initial = stored.initial if start is None else state_index(start, names_along(stored)["state"])
-    return MDP(
-        stored.transitions, initial, stored.horizon if horizon is None else horizon, labels=stored.labels
-    )
+    states = tables.names_along(stored)["state"]
+    initial = stored.initial if start is None else tables.state_index(start, states)
+    steps = stored.horizon if horizon is None else horizon
+    return MDP(stored.transitions, initial, steps, labels=stored.labels)
 
 
 def _read_model_table(path: Path, horizon: int | None, start: str | int | None) -> MDP:
     import polars
 
-    table = read_table(path, REQUIRED, OPTIONAL)
-    states = distinct(polars.concat([table.text("state"), table.text("next_state")]))
-    actions = distinct(table.text("action"))
+    table = tables.read_table(path, REQUIRED, OPTIONAL)
+    states = tables.distinct(polars.concat([table.text("state"), table.text("next_state")]))
+    actions = tables.distinct(table.text("action"))
     steps = _read_steps(table) if "step" in table.columns else None
-    labels = Labels(names_or_none(steps or ()), names_or_none(states), names_or_none(actions))
+    labels = Labels(*map(tables.names_or_none, (steps or (), states, actions)))
     moves = _read_moves(table, steps or ("every step",), states, actions)
     filled = _fill_ends(table, moves, (steps, states, actions))
-    initial = _read_start(table, states) if start is None else state_index(start, states)
+    initial = _read_start(table, states) if start is None else tables.state_index(start, states)
     mdp = MDP(filled.transitions(), initial, _fit_horizon(table, steps, horizon), labels=labels)
     if steps is not None:
         _check_gaps(table, mdp, moves)
@@ -153,16 +142,16 @@ def _read_model_table(path: Path, horizon: int | None, start: str | int | None) 
 def _write_model_table(mdp: MDP, path: Path) -> None:
     import polars
 
-    transitions, names = mdp.transitions, names_along(mdp)
+    transitions, names = mdp.transitions, tables.names_along(mdp)
     kernels = [transitions.csr(k).tocoo() for k in range(transitions.n_kernels)]
     kernels = kernels * (mdp.horizon // len(kernels))  # the steps of the table give the horizon
     steps = np.arange(mdp.horizon).repeat([kernel.nnz for kernel in kernels])
     sources, actions = np.divmod(np.concatenate([kernel.row for kernel in kernels]), mdp.n_actions)
     nexts = np.concatenate([kernel.col for kernel in kernels])
-    columns = label_columns(names | {"next_state": names["state"]}, (steps, sources, actions, nexts))
+    columns = tables.label_columns(names | {"next_state": names["state"]}, (steps, sources, actions, nexts))
     probabilities = np.concatenate([kernel.data for kernel in kernels])
     numbers = {"probability": probabilities, "start": mdp.initial[sources]}
-    write_table(polars.DataFrame(columns | numbers), path)
+    tables.write_table(polars.DataFrame(columns | numbers), path)
 
 
 def _fit_horizon(table: Table, steps: Sequence[str] | None, horizon: int | None) -> int:
@@ -183,7 +172,7 @@ def _fit_horizon(table: Table, steps: Sequence[str] | None, horizon: int | None)
 
 def _read_steps(table: Table) -> list[str]:
     """The steps as they first appear; numbers that do not ascend must come one whole step after the other."""
-    steps = distinct(table.text("step"))
+    steps = tables.distinct(table.text("step"))
     rows = table.codes("step", steps)
     falls = np.flatnonzero(np.diff(rows) < 0)  # these rows are not grouped by step
     if len(falls) and all(map(str.isdecimal, steps)) and steps != sorted(steps, key=int):
