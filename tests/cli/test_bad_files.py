@@ -16,6 +16,7 @@ import pytest
 from command_line import call
 
 import normalfan as nf
+from normalfan.array_files import CHECKSUM
 from normalfan.problem.labels import Labels
 
 MODEL = """state,action,next_state,probability,start
@@ -111,16 +112,15 @@ def truncated(name: str, share: float = 0.5) -> Spoil:
     return spoil
 
 
-def other_schema(folder: Path) -> tuple[object, ...]:
-    with np.load(folder / "model.npz") as arrays:
-        stored = dict(arrays)
-    return saved("model.npz", **stored | {"schema": np.array(99)})(folder)
+def stored_with(*, checksum: bool = False, **others: object) -> Spoil:
+    """The stored model with other arrays; without its checksum they are looked at."""
 
+    def spoil(folder: Path) -> tuple[object, ...]:
+        with np.load(folder / "model.npz") as arrays:
+            kept = {name: arrays[name] for name in arrays.files if checksum or name != CHECKSUM}
+        return saved("model.npz", **kept | others)(folder)
 
-def ill_fitting(folder: Path) -> tuple[object, ...]:
-    with np.load(folder / "model.npz") as arrays:
-        stored = dict(arrays)
-    return saved("model.npz", **stored | {"horizon": np.array("two")})(folder)
+    return spoil
 
 
 def of_text(folder: Path) -> tuple[object, ...]:
@@ -163,8 +163,11 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "model npz truncated": (truncated("model.npz"), "damaged"),
     "model npz empty": (containing("model.npz", b""), "damaged"),
     "model npz of other content": (saved("model.npz", a=np.zeros(3)), "no schema"),
-    "model npz of another schema": (other_schema, "schema 99"),
-    "model npz that does not fit together": (ill_fitting, "do not fit together"),
+    "model npz of another schema": (stored_with(schema=99), "schema 99"),
+    "model npz that does not fit together": (stored_with(horizon=[1, 2]), "do not fit together"),
+    "model npz with a horizon that is text": (stored_with(horizon="two"), "horizon is 'two'"),
+    "model npz with a horizon between two": (stored_with(horizon=2.7), "horizon is 2.7"),
+    "model npz of another checksum": (stored_with(checksum=True, horizon=3), "checksum"),
     "model npz with objects": (saved("model.npz", schema=np.array([{}], dtype=object)), "damaged"),
     "model without a column": (edited("model", "probability", "chance"), "probability"),
     "model with a column too many": (edited("model", "start", "begin"), "'begin'"),

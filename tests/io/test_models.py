@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.array_files import CHECKSUM, unpack_arrays
+from normalfan.array_files import read_npz, unpack_arrays
 from normalfan.problem.labels import Labels
 from normalfan.problem.storage import mdp_from_arrays
 
@@ -100,8 +100,7 @@ def test_arrays_that_do_not_fit_are_refused(kind: str, rng: np.random.Generator,
         p for p in iter(lambda: random_problem(rng), None) if kind in p.kinds() and p.shape[1] == 3
     )
     nf.io.save_mdp(named(problem.mdp(kind), rng), tmp_path / "good.npz")
-    with np.load(tmp_path / "good.npz") as file:
-        arrays = dict(file)
+    arrays = read_npz(tmp_path / "good.npz")
     odd = (np.array("x"), np.zeros(0), np.full((2, 2, 2, 2), np.nan), np.array([-7, 99]), np.array(np.inf))
     for name in arrays:
         for wrong in odd:
@@ -158,9 +157,7 @@ def test_a_horizon_is_a_whole_number(horizon: object, tmp_path: Path) -> None:
     nf.io.save_mdp(nf.MDP(np.array([[0, 0]]), 0, 2), tmp_path / "m.npz")
     load = nf.io.load_mdp
     check_refusal(lambda: load(tmp_path / "m.npz", horizon=horizon), f"horizon is {horizon!r}")  # type: ignore[arg-type]
-    with np.load(tmp_path / "m.npz") as file:
-        arrays = {name: file[name] for name in file.files if name != CHECKSUM}
-    np.savez(tmp_path / "odd.npz", **arrays | {"horizon": np.array(horizon)})
+    np.savez(tmp_path / "odd.npz", **read_npz(tmp_path / "m.npz") | {"horizon": np.array(horizon)})
     check_refusal(lambda: load(tmp_path / "odd.npz"), "odd.npz")
 
 
