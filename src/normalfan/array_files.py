@@ -88,10 +88,14 @@ def write_npy(array: npt.NDArray[Any], path: Path) -> None:
         np.save(file, array, allow_pickle=False)
 
 
+def machine_memory() -> int:
+    """The bytes of memory that the machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def check_memory(what: str, needed: int, max_memory: int | None = None) -> None:
     """Refuse what would take more than `max_memory` bytes, by default more than the machine has."""
-    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = machine if max_memory is None else max_memory
+    limit = machine_memory() if max_memory is None else max_memory
     if needed > limit:
         raise InputError(
             f"{what} takes {needed:,} bytes of memory, but may take at most {limit:,}: check its sizes, or "
