@@ -95,6 +95,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "detail not kept": (lambda: priced(STREAM, detail="prices").margins, "detail"),
     "unknown norm": (lambda: priced(STREAM).variation("l3"), "'l3'"),
     "loss of wrong shape": (lambda: nf.optimal_face(MDP, np.zeros((2, 2))), "[2, 2]"),
+    "loss beyond the range": (lambda: nf.optimal_face(MDP, LOSS + 1e308), "beyond the range"),
     "NaN in one loss": (
         lambda: nf.optimal_face(MDP, spoiled(LOSS, (1, 1, 0), np.nan)),
         "[1, 1, 0]",

@@ -44,7 +44,8 @@ class Backup:
 
     def tied(self, mdp: MDP, ties: TieRule) -> BoolArray:
         """[H, S, A]: the actions that count as optimal."""
-        return self.advantages <= ties.thresholds(mdp, self.loss, self.values, self.advantages)
+        # Not "<=": where losses overflow advantages are NaN, and some action must still be kept.
+        return ~(self.advantages > ties.thresholds(mdp, self.loss, self.values, self.advantages))
 
     def settled(self, mdp: MDP, ties: TieRule) -> FloatArray:
         """The advantages with those that count as none set to zero."""

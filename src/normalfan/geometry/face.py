@@ -242,8 +242,13 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
     Face(dimension=1, kept_actions=2, reached_states=1,
          mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
     """
-    tied = optimal_backup(mdp, as_loss(mdp, loss)).tied(mdp, ties)
-    return Face(mdp, tied)
+    with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+        backup = optimal_backup(mdp, as_loss(mdp, loss))
+    if not np.isfinite(backup.values).all():
+        raise InputError(
+            "loss adds up beyond the range of float64, but sums over a horizon must fit: use a larger unit."
+        )
+    return Face(mdp, backup.tied(mdp, ties))
 
 
 def whole_polytope(mdp: MDP) -> Face:
