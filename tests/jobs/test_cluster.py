@@ -221,6 +221,7 @@ def test_after_thirty_kills_nothing_is_lost_or_doubled(
         victim = str(rng.choice(["one", "two", "one", "two", "client", "scheduler"]))
         kill(running[victim])
         deaths[victim] += 1
+        print(deaths, there, flush=True)  # shown by -s
         for name, process in running.items():  # those that ended with the victim, too
             if process.poll() is not None:
                 running[name] = starts[name]()
