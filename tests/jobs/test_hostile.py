@@ -70,7 +70,7 @@ def long_horizon(folder: Path) -> dict[str, Any]:
 
 BAD: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "huge": (huge, "huge.npz"),
-    "horizon": (long_horizon, "the losses of one round (10000000000000 × 1 × 2) take 1.6e+14 bytes, but"),
+    "horizon": (long_horizon, "model.npz takes 160,000,000,000,000 bytes of memory, but may take at most"),
     "half a horizon": (lambda _: {"horizon": 2.5}, "horizon is 2.5, but must be a whole number"),
     "colons": (lambda _: {"model": "gym:a:b:c"}, "model is 'gym:a:b:c', but an environment is gym:ID or"),
     "module": (lambda _: {"model": "gym:this:ID-v0"}, "model is 'gym:this:ID-v0', but a table may not have"),

@@ -13,7 +13,6 @@ may change without making them stale.
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normalfan.array_files import machine_memory
 from normalfan.errors import InputError
 from normalfan.io import load_mdp, open_losses
 from normalfan.jobs.fleet_members import ENVIRONMENT, files_of
@@ -52,20 +50,9 @@ def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
 
 def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
     mdp = load(member["model"], horizon=member.get("horizon"), start=member.get("start"))
-    _check_size(mdp)
     options = {name: member.get(name) for name in ("features", "default", "axes")}
     stream = open_losses(member["losses"], mdp, **options)
     return mdp, rewards(stream) if member.get("rewards") else stream
-
-
-def _check_size(mdp: MDP) -> None:
-    """Refuse a problem of which one round's losses would fill the machine: any horizon is easily written."""
-    needed, there = 8 * math.prod(mdp.shape), machine_memory()
-    if needed > there:
-        raise InputError(
-            f"the losses of one round ({' × '.join(map(str, mdp.shape))}) take {needed:.3g} bytes, but this "
-            f"machine has {there:.3g}: check the horizon and the numbers of states and actions."
-        )
 
 
 def schema_of_rows() -> dict[str, Any]:
