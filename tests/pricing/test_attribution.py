@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +16,7 @@ from normalfan.pricing.summary import summarise
 from normalfan.problem.labels import Labels
 from normalfan.report.attribution_map import read_costliest
 from normalfan.report.table import rows_of
-from normalfan.watch.records import round_record
+from normalfan.watch.cells import CostliestCells
 
 START, GOOD, BAD = range(3)
 JUMP, DISCHARGE, REST = range(3)
@@ -63,12 +62,9 @@ def test_price_watch_and_report_name_the_same_cell(battery: tuple[nf.MDP, np.nda
     assert row.where == "dawn, start: rest"
     assert row.plan[0].old.text == "rest at start"
 
-    monitor = nf.Monitor(mdp)
-    monitor.update(losses[0])
-    step = monitor.update(losses[1])
-    line = round_record(mdp, step, since=0, total=5.0, alarms=(), old=losses[0], new=losses[1])
+    cells = CostliestCells(nf.Monitor(mdp).pricer.reader)
     record = {"step": "dawn", "state": "start", "action": "rest", "price": 5.0}
-    assert json.loads(line)["costliest"] == record
+    assert cells.find(losses[0], losses[1]) == record
 
 
 def test_the_cell_has_the_largest_part_and_an_optimal_action() -> None:

@@ -50,7 +50,7 @@ def mdp_to_arrays(mdp: MDP) -> dict[str, npt.NDArray[Any]]:
 def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
     """The problem that `mdp_to_arrays` wrote, validated like any other input."""
     _check_schema(arrays)
-    horizon, initial = arrays["horizon"].item(), arrays["initial"]  # 2.7 is for the MDP to refuse
+    horizon, initial = arrays["horizon"].tolist(), arrays["initial"]  # 2.7 is for the MDP to refuse
     if "dense" in arrays:
         transitions: Any = arrays["dense"]
     elif "nexts" in arrays:
