@@ -15,7 +15,8 @@ test: .venv/.installed-dev
 
 # Hours of luck in minutes: at least 200 kills of a watch, and tens of thousands of near-ties.
 soak: .venv/.installed-dev
-	SOAK=1 $(BIN)/python -m pytest tests/watch/test_kill.py tests/pricing/test_reading.py
+	SOAK=1 $(BIN)/python -m pytest tests/watch/test_kill.py tests/jobs/test_cluster.py \
+	  tests/pricing/test_reading.py tests/test_mutations.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
