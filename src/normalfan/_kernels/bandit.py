@@ -33,7 +33,7 @@ ALL = (1 << LANES) - 1
 
 @kernel
 def bandit_kernel(losses, arms, rule, before, out, detail):
-    """`losses` [N, padded arms], flat, padded with the largest float64; `before`: arms tied before, in bits."""
+    """`losses` [N, padded arms], flat, padded by the largest float64; `before`: bits of the arms tied."""
     value, price, crossed, vertex, dimension, near, finite, _ = out
     zero = lanes_of(np.uint16(0))
     infinite = broadcast(np.inf, zero)

@@ -40,7 +40,7 @@ def _reach_dense_row(ahead, kept, row, rows):
 
 @inner
 def _reach_row(ahead, kept, row, indptr, indices, rows, everywhere):
-    """Reach the successors of one (s, a) in the rounds ``kept``; returns the rounds that reached every state."""
+    """Reach the successors of one (s, a) in the rounds ``kept``; returns those that reached every state."""
     if rows is not None:
         return _reach_dense_row(ahead, kept, row, rows)
     if indices is not None:

@@ -111,9 +111,7 @@ def gather(typingctx, address, stride, last, like):
 def columns(typingctx, address, stride, like):
     """Four gathers of a whole block at once, from ``address`` and the three float64 after it.
 
-    Each row of four is read in one piece and four rows are transposed in registers.
-    Every cache line is touched once instead of once a column, which matters most when
-    the rows fall into the same cache set.
+    Rows are transposed in registers, so that every cache line is touched once instead of once a column.
     """
     four = types.UniTuple(like, PIECE)
 

@@ -151,7 +151,7 @@ def read_kernel(
     loss, reachable, per_step, indptr, indices, weights, sums, twins, rule,
     advantage, low, high, mark, value, rest, error, size, room,
 ):  # fmt: skip
-    """Fills advantage, low, high, mark [H, S, A]; value, rest, error, size [2, S]: this layer and the next."""
+    """Fill advantage, low, high, mark [H, S, A]; value, rest, error, size [2, S]: this layer and the next."""
     steps, states, actions = loss.shape
     for h in range(steps - 1, -1, -1):
         here, ahead = h & 1, (h + 1) & 1

@@ -160,9 +160,7 @@ def _back_step(
 ):  # fmt: skip
     """One step of the recursion for one block; returns (max |V|, doubtful lanes, finite lanes).
 
-    ``base`` and ``twin_base`` are the first rows of the step's tables, ``here`` and ``ahead`` are the offsets
-    of the two layers in the value buffer, ``word_base`` the first word of the step in this block and
-    ``earlier`` what to add for the same word in the block before.
+    ``here`` and ``ahead`` are offsets of layers of values; ``earlier`` leads to the word of the block before.
     """
     zero = lanes_of(words[0])
     count = lane_count(zero)
@@ -271,14 +269,11 @@ def sweep_kernel(
     address, strides, rounds, shape, per_step, indptr, indices, weights, twins, ptr, idx, initial, rule,
     words, faces, values, scratch, reach, out, walk, certain, detail,
 ):  # fmt: skip
-    """Sweep ``rounds`` rounds; see the module's docstring for the recursion.
+    """Sweep ``rounds`` rounds, whose losses ``address`` and ``strides`` (bytes) locate.
 
-    ``address`` and ``strides`` (bytes) locate the losses, ``per_step`` is the number of
-    table rows from one step to the next (0 when all share one table). ``words`` (a row of
-    H*S*A for each block of a forward pass), ``faces`` (None when a pass has one block),
-    ``values``, ``scratch`` and ``reach`` are work space; the type of ``words`` sets the number
-    of lanes. ``walk`` and ``detail`` are None or the work space and the outputs of the
-    detailed variant.
+    ``per_step``: table rows from one step to the next, 0 if all share one. ``words``, of which each block of
+    a forward pass has H*S*A, sets the number of lanes; ``faces`` is None when a pass has one block, ``walk``
+    and ``detail`` without detail.
     """
     steps, states, actions = shape
     value, price, crossed, vertex, dimension, near, finite, size_of_values = out

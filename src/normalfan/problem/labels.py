@@ -32,15 +32,15 @@ class Labels:
         return f"Labels({', '.join(f'{len(names)} {kind}' for kind, names in counts if names)})"
 
     def step(self, h: int) -> str:
-        """The name of step `h`, or the index as text."""
+        """The name, or the index as text."""
         return self.steps[h] if self.steps else str(h)
 
     def state(self, s: int) -> str:
-        """The name of state `s`, or the index as text."""
+        """The name, or the index as text."""
         return self.states[s] if self.states else str(s)
 
     def action(self, a: int) -> str:
-        """The name of action `a`, or the index as text."""
+        """The name, or the index as text."""
         return self.actions[a] if self.actions else str(a)
 
 
