@@ -20,12 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import (
-    as_deterministic_policy,
-    occupancy,
-    optimal_backup,
-    restricted_backup,
-)
+from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.problem.arrays import (
     BoolArray,

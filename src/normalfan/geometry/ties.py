@@ -23,15 +23,6 @@ from normalfan.problem.mdp import MDP
 class TieRule:
     """When two actions count as equally good: advantage ≤ absolute + relative · (size of the losses ahead).
 
-    Parameters
-    ----------
-    absolute : float, default 0
-        An advantage up to this, in the unit of the losses, is a tie.
-    relative : float, default 1e-12
-        And so is one up to this share of the largest loss that the action, or the best one, meets.
-    band : float, default 100
-        An advantage within this factor of the threshold could be read either way: the round is ambiguous.
-
     Raises
     ------
     InputError
@@ -45,9 +36,9 @@ class TieRule:
     1
     """
 
-    absolute: float = 0.0
-    relative: float = 1e-12
-    band: float = 100.0
+    absolute: float = 0.0  # in the unit of the losses
+    relative: float = 1e-12  # a share of the largest loss that the action, or the best one, meets
+    band: float = 100.0  # within this factor of the threshold either reading is possible: ambiguous
 
     def __post_init__(self) -> None:
         for name, least in (("absolute", 0.0), ("relative", 0.0), ("band", 1.0)):

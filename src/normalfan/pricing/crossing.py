@@ -18,12 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.geometry.bellman import (
-    as_deterministic_policy,
-    occupancy,
-    optimal_backup,
-    restricted_backup,
-)
+from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.plots import new_figure

@@ -129,6 +129,7 @@ class BlockPricer:
         self.mdp = mdp
         self.ties = ties
         self.full = full
+        self.detail_columns = DETAIL_COLUMNS if full else ()
         self.exact_when_ambiguous = exact_when_ambiguous
         twins = twins_of(mdp)
         self.sweep = sweep_for(mdp, twins, ties, full=full)
@@ -142,13 +143,9 @@ class BlockPricer:
             raise _overflow(first_round + int(swept.finite.argmin()))
         full: dict[str, Any] = {"variations": _variations(losses, first_round)} if self.full else {}
         doubts = self._settle(losses, swept, shared)
-        columns = {name: getattr(swept, name) for name in (PRICE_COLUMNS + self._detail_columns)}
+        columns = {name: getattr(swept, name) for name in (*PRICE_COLUMNS, *self.detail_columns)}
         motion = PricedMotion(**columns, **vars(doubts), **full)
         return PricedMotion(**_each_array(lambda rounds: rounds[shared:], motion))
-
-    @property
-    def _detail_columns(self) -> tuple[str, ...]:
-        return DETAIL_COLUMNS if self.full else ()
 
     def _settle(self, losses: FloatArray, swept: Swept, shared: int) -> Doubts:
         """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
@@ -164,7 +161,7 @@ class BlockPricer:
             readings = [one for one in (before, reading) if one is not None]
             # Advantages are a loss whose values are 0: swept, they give the row that this reading means.
             row = self.sweep(np.stack([one.advantages for one in readings]))
-            for name in (*ROW_COLUMNS, *self._detail_columns):
+            for name in (*ROW_COLUMNS, *self.detail_columns):
                 getattr(swept, name)[t] = getattr(row, name)[-1]
             doubts.enclose(t, float(swept.prices[t]), self.reader, readings, same=same)
         return doubts

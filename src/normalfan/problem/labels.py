@@ -9,12 +9,7 @@ from normalfan.errors import InputError
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Labels:
-    """Names for steps, states and actions; they take no part in any computation.
-
-    Parameters
-    ----------
-    steps, states, actions : tuple of str, optional
-        One name for each index, all different. What has no names is called by its index.
+    """Names for steps, states and actions; what has none is called by its index.
 
     Examples
     --------
@@ -23,7 +18,7 @@ class Labels:
     ('full', '1')
     """
 
-    steps: tuple[str, ...] | None = None  # [H]
+    steps: tuple[str, ...] | None = None  # [H], all different
     states: tuple[str, ...] | None = None  # [S]
     actions: tuple[str, ...] | None = None  # [A]
 
