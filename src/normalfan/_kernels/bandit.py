@@ -2,9 +2,7 @@
 
     V = min_a loss[t,a],   A = loss[t] - V,   tied: A = 0,   price = min of A over the arms tied in round t-1
 
-Every round is read in order and used once, so here the lanes are arms, not rounds. The tied arms of a
-round are kept as bytes of bits until the next. Everything else a sweep reports is read off them: there is
-one reached state, so the face's dimension is the number of tied arms less one, and the margin is the
+Here the lanes are arms, not rounds. The dimension is the number of tied arms less one, and the margin the
 smallest advantage of the others, exactly.
 """
 
@@ -35,10 +33,7 @@ ALL = (1 << LANES) - 1
 
 @kernel
 def bandit_kernel(losses, arms, rule, before, out, detail):
-    """`losses` [N, padded arms], flat; a row is padded with the largest float64, never optimal.
-
-    `before` holds the tied arms of the round before, a byte for eight of them: all, at first.
-    """
+    """`losses` [N, padded arms], flat, padded by the largest float64; `before`: bits of the arms tied."""
     value, price, crossed, vertex, dimension, near, finite, _ = out
     zero = lanes_of(np.uint16(0))
     infinite = broadcast(np.inf, zero)

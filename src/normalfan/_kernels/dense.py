@@ -1,23 +1,8 @@
-"""Backward sweep of dense problems: a matrix product that never leaves the cache.
-
-The recursion is that of ``successors``: for every step, all rounds of a block at once,
-
-    Q = loss + P V',    V = min_a Q,    A = Q - V,    W = min over the old mask of A + P W'.
-
-P V' is a matrix product, [S*A, S] times [S, rounds]. It runs here in tiles of ROWS rows by
-LANES rounds whose sums live in registers, a few states at a time, so that Q is turned into
-values, advantages and tie bits while it is still in the first cache; a library product would
-write it out and read it back. P W' is needed on the old mask only, usually one action in A, so
-it is left to dot products, four rounds sharing each row of P.
+"""Backward sweep of dense problems: the recursion of ``successors`` as a matrix product within the cache.
 
 Layout, for a block of BLOCK rounds (bit t + 1 of a word for round t, bit 0 for the round before):
-
-    values   [group, S, LANES]      V of the step ahead, LANES rounds side by side
-    held     [round, S]             W of the step ahead, contiguous for the dot products
-    q        [row of the panel, round]
-
-A round's numbers never mix with another's, and sums run in a fixed order: a round gets the same
-bits alone and in any block.
+values [group, S, LANES] and held [round, S] are V and W of the step ahead, q is [row of the panel, round].
+Why: docs/details/kernels.md.
 """
 
 from __future__ import annotations
@@ -106,10 +91,7 @@ def _multiply(rows, first, count, values, groups, q):
 def _settle(
     address, strides, rounds, actions, states, s, row, rule, block, q, word, words, twin, twins, walk
 ):
-    """Turn expected values into values, advantages and tie bits: one state, all rounds.
-
-    On entry q[row + a] is P V'; on exit it is the advantage.
-    """
+    """One state, all rounds: from P V' in q to advantages in q, values and tie bits."""
     zero = _no_lanes()
     infinite = broadcast(np.inf, zero)
     floor, slope = broadcast(rule[0], zero), broadcast(rule[1], zero)

@@ -1,23 +1,9 @@
-"""Faces of a whole block of rounds at once, one bit a round.
-
-The backward sweep leaves, for every (h, s, a), a word whose bit ``i + 1`` says that
-the action is optimal in lane ``i``, and whose bit 0 says so of the round before the
-block. A face in canonical form keeps an action only where the state can be reached
-through kept actions,
+"""Faces of a whole block of rounds at once: bit i + 1 of a word for lane i, bit 0 for the round before.
 
     reach_0(s) = [rho(s) > 0],   kept_h(s, a) = tied_h(s, a) and reach_h(s),
-    reach_{h+1}(s') = or of kept_h(s, a) over the (s, a) that can lead to s',
+    reach_{h+1}(s') = or of kept_h(s, a) over the (s, a) that can lead to s'.
 
-and since these are ands and ors, one integer instruction serves all rounds. Three
-facts are read off the kept words:
-
-    crossed    the kept set differs from the one of the round before
-    vertex     one kept action at every reached state
-    dimension  number of kept (h, s, a) minus number of reached (h, s)
-
-The dimension counts, lane by lane, the kept actions after the first of each state.
-Counters are bit-sliced: ``planes[p]`` holds bit p of the counters of all lanes, and
-adding a word is a ripple of ands and xors that stops after two planes on average.
+``planes[p]`` holds bit p of the counters of all lanes. More: docs/details/kernels.md.
 """
 
 from __future__ import annotations
@@ -54,11 +40,7 @@ def _reach_dense_row(ahead, kept, row, rows):
 
 @inner
 def _reach_row(ahead, kept, row, indptr, indices, rows, everywhere):
-    """Reach the successors of one (s, a) in the rounds ``kept``.
-
-    Returns the rounds that have reached every state by now, which is worth knowing for dense
-    tables only: nothing is left to do for them at this step.
-    """
+    """Reach the successors of one (s, a) in the rounds ``kept``; returns those that reached every state."""
     if rows is not None:
         return _reach_dense_row(ahead, kept, row, rows)
     if indices is not None:

@@ -1,25 +1,9 @@
 """Walking one lane forward: where a price is paid, and how far the walls are.
 
-Two questions need a round by itself. Both start from the initial distribution and
-follow actions through the table, carrying a list of the states met at each step
-instead of scanning all of them.
+    by_step[h] = sum_s u_h(s) A_h(s, pick),                    u the occupancy of the plan that attains W
+    margin     = min over reached (h, s) of  d_h(s) * gap_h(s),    d at most the reach probability
 
-Attribution. With pick_h(s) the action that attains W_h(s) (the lowest one),
-
-    u_0 = rho,   by_step[h] = sum_s u_h(s) A_h(s, pick),   u_{h+1} = push of u_h,
-
-and the price is the sum over h of by_step[h].
-
-Margin. With gap_h(s) the least advantage among the actions left out at s,
-
-    margin = min over reached (h, s) of  d_h(s) * gap_h(s),
-
-where d is the reach probability when the face is a vertex. Otherwise d depends on the
-policy within the face and is replaced by the least probable single path,
-
-    d_0 = rho,   d_{h+1}(s') = min over kept (s, a) that lead to s' of d_h(s) P(s'|s,a),
-
-a lower bound; with deterministic transitions and one start d is 1 and the bound exact.
+Only states that are met are listed, step by step. Equations: docs/details/kernels.md.
 """
 
 from __future__ import annotations
@@ -106,11 +90,7 @@ def _open(walk, side, least, rows):
 
 @inner
 def _close(walk, side, visit, size, rows):
-    """After a step: list the states of a frontier in memory's order where that pays; returns its size.
-
-    Rows that were added at once left no list. A long list in order of arrival would send the next
-    step all over memory.
-    """
+    """After a step: list the states of a frontier in memory's order where that pays; returns its size."""
     states = walk.mass.shape[1]
     if rows is not None:
         size = 0

@@ -1,27 +1,8 @@
-"""Lanes: a fixed number of float64 that move together.
+"""Lanes: a fixed number of float64 that move together, as a numba type with the operations kernels need.
 
-A stream is priced in blocks of rounds. Within a block every round goes through
-the same arithmetic on different losses, so the rounds are the lanes of vector
-registers: lane ``i`` is round ``first + i`` and nothing ever mixes two lanes. Plain
-numba loops over such an axis are not vectorised reliably, so this module gives
-numba a small type, ``Lanes(n)``, and the few operations the kernels need:
-
-    x + y   x - y   x * y   x / y    lane by lane, rounded once each
-    fma(x, y, z)                     x*y + z, one rounding on every processor
-    minimum, maximum, absolute       as the names say
-    broadcast(c, like)               a scalar in every lane of ``like``
-    at_most(x, y), select(m, x, y)   a mask of lanes, and a choice by it
-    bits_of(m), mask_of(bits, like)  masks as integers, bit i for lane i
-    push_bits(m, bit)                bit, then the mask above it: each lane beside its predecessor
-    total(x), least(x)               the sum of the lanes, in a fixed order; the smallest
-
-The number of lanes is part of the type; ``lanes_of(word)`` makes zeros for half as many
-lanes as the word has bits, so the dtype of a work array decides it. ``pieces`` says how
-a value is represented.
-
-There is no fast-math flag anywhere: a lane holds the same bits whatever the
-number of lanes beside it, which is why a stream priced in one call, in chunks or
-round by round gives identical results.
+The rounds of a block are the lanes of vector registers, since plain numba loops over them are not vectorised
+reliably. Nothing mixes two lanes, and there is no fast-math flag: a lane holds the same bits whatever stands
+beside it. The dtype of a work array decides the number of lanes. More: docs/details/kernels.md.
 """
 
 from __future__ import annotations

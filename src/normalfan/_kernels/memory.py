@@ -1,10 +1,4 @@
-"""Lanes from memory and back.
-
-    load, store                      contiguous lanes of a flat buffer
-    gather(address, stride, last)    lane i from ``address + min(i, last) * stride`` bytes
-    columns(address, stride)         four neighbouring gathers in one, transposed
-    prefetch_items                   ask for lanes before they are needed
-    item, put                        single entries, for an index known not to be negative
+"""Lanes from memory and back; ``item`` and ``put`` are single entries, at an index known not to be negative.
 
 Losses are addressed by bytes and strides, whatever their layout; buffers are flat arrays of our own.
 """
@@ -84,11 +78,7 @@ def put(typingctx, array, index, value):
 
 @intrinsic
 def gather(typingctx, address, stride, last, like):
-    """Lane i from the float64 at ``address + min(i, last) * stride`` bytes.
-
-    A whole block takes straight-line loads; the clamp of a partial one is a
-    small loop, which keeps the machine code short.
-    """
+    """Lane i from the float64 at ``address + min(i, last) * stride`` bytes; no clamp in a whole block."""
     count = like.count
 
     def codegen(context, builder, signature, args):
@@ -121,9 +111,7 @@ def gather(typingctx, address, stride, last, like):
 def columns(typingctx, address, stride, like):
     """Four gathers of a whole block at once, from ``address`` and the three float64 after it.
 
-    Each row of four is read in one piece and four rows are transposed in registers.
-    Every cache line is touched once instead of once a column, which matters most when
-    the rows fall into the same cache set.
+    Rows are transposed in registers, so that every cache line is touched once instead of once a column.
     """
     four = types.UniTuple(like, PIECE)
 

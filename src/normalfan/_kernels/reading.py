@@ -1,26 +1,9 @@
 """One loss read carefully: which actions are surely optimal, which may be, and how far each is behind.
 
-The same backup as in the sweeps, for one round, in pairs of floats (see ``double_double``), with a bound on
-the error of every value, state by state:
-
     Q(a) = loss(a) + E[V']         err Q(a) = E[err V'] + what this sum lost
     V = min_a Q(a)                 err V = the largest err Q(a) among the contenders
 
-A contender is an action that could be the best, Q(a) − err Q(a) ≤ min_b Q(b) + err Q(b). What happens in a
-state that no contender leads to, a pit of large losses say, touches nothing before it.
-
-E[V'] is taken around one of the successors, c + Σ p (V' − c) / Σ p: rows are divided by their exact sum,
-and where all successors are worth the same nothing is lost at all.
-
-Each advantage d = Q(a) − V gets one of three marks.
-
-    SURE      exactly zero: the only contender, or equal to the best one without any error, or with the
-              same loss and the same transitions as the best one, every other contender being so too
-    DOUBTFUL  not surely zero, but within its error, or within `band` thresholds of the tie rule
-    OUT       everything else
-
-The threshold is that of `normalfan.geometry.ties`, absolute + relative · the larger size of a and of the best
-action, with size(a) = max(|loss(a)|, E[size']) and size(s) the largest of its best actions.
+in pairs of floats (see ``double_double``). Contenders, marks and threshold: docs/details/near-ties.md.
 """
 
 from __future__ import annotations
@@ -168,10 +151,7 @@ def read_kernel(
     loss, reachable, per_step, indptr, indices, weights, sums, twins, rule,
     advantage, low, high, mark, value, rest, error, size, room,
 ):  # fmt: skip
-    """Read one loss [H, S, A]: fills advantage, low, high and mark [H, S, A].
-
-    `value`, `rest`, `error`, `size` [2, S] are the layers at hand and ahead.
-    """
+    """Fill advantage, low, high, mark [H, S, A]; value, rest, error, size [2, S]: this layer and the next."""
     steps, states, actions = loss.shape
     for h in range(steps - 1, -1, -1):
         here, ahead = h & 1, (h + 1) & 1

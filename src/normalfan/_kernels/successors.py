@@ -1,40 +1,10 @@
 """Backward sweep over successor tables: values, faces and prices in one pass.
 
-For every round t and every step h = H-1, ..., 0, with V_H = W_H = 0 and G_H = 0,
-
-    Q(a) = loss[t,h,s,a] + E[V_{h+1}(s') | s, a]          V_h(s) = min_a Q(a)
-    A(a) = Q(a) - V_h(s)                                  tied(a) where A(a) = 0
+    Q(a) = loss[t,h,s,a] + E[V_{h+1}(s') | s, a]      V_h(s) = min_a Q(a)      A(a) = Q(a) - V_h(s)
     W_h(s) = min over a tied in round t-1 of  A(a) + E[W_{h+1}(s') | s, a]
-    G_h = G_{h+1} + max_s |V_h(s)|
 
-so that rho.V_0 is the optimal value of round t and rho.W_0 the price of staying on
-the face of round t-1. The losses are read once and the second recursion adds
-non-negative terms only: a plan that is still optimal costs exactly zero.
-
-Layout. Rounds are processed in blocks, one round a lane (see ``lanes``). The value
-buffer of a step holds, for each state, its V lanes and then its W lanes, so that a
-successor is one short contiguous read. The tied sets are words of bits, and the
-tied set of the previous round is simply the next lower bit: bit ``i + 1`` of
-``words[h,s,a]`` belongs to lane i, bit 0 to the round before the block. Losses are
-addressed by byte strides, whatever their layout. Only the listed states, those some
-policy can reach, are visited. Nothing here depends on the number of lanes: each
-lane sees the same operations in the same order, so chunked, threaded and
-round-by-round calls agree to the bit.
-
-Doubt. Almost always every A(a) is either zero or far above what rounding and the tie rule could
-explain, floor + slope * (|V_h(s)| + G_{h+1}), and two actions are tied only because they have the same
-loss and the same successors. Then nothing can be read in two ways. The loops assume so and collect
-evidence to the contrary; a round that shows any is marked ``near``, and its numbers are not used: it is
-read again with more digits (see ``reading``).
-
-Faces. The forward pass of ``faces`` costs as much for one round as for a word full of
-them. Where it is costly, with several successors an action, the words of seven blocks are
-put side by side in one of 64 bits first; elsewhere it is cheap, and a single block whose
-words stay in the cache is better.
-
-A deterministic table is ``indices`` alone, row (h,s,a) naming its successor; a
-sparse one adds row pointers and weights. Arguments that are None are pruned when
-numba compiles, so one source gives four kernels: either table, with detail or not.
+Bit i + 1 of ``words[h,s,a]`` says that the action is tied in lane i, bit 0 in the round before the block.
+Rounds with a near-tie are marked ``near`` and read again. Layout and reasons: docs/details/kernels.md.
 """
 
 from __future__ import annotations
@@ -143,10 +113,7 @@ def _examine(actions, upper, v, scratch, zero):
 
 @inner
 def unexplained(address, strides, last, actions, row, word, shift, words, twins, zero):
-    """The lanes in which two tied actions differ in loss or successors, so that the tie may be rounding.
-
-    Bit ``i + shift`` of a word belongs to lane i.
-    """
+    """The lanes (bit i + shift) in which two tied actions differ in loss or successors: maybe rounding."""
     seen = np.int64(0)
     several = np.int64(0)
     for a in range(actions):
@@ -193,9 +160,7 @@ def _back_step(
 ):  # fmt: skip
     """One step of the recursion for one block; returns (max |V|, doubtful lanes, finite lanes).
 
-    ``base`` and ``twin_base`` are the first rows of the step's tables, ``here`` and ``ahead`` are the offsets
-    of the two layers in the value buffer, ``word_base`` the first word of the step in this block and
-    ``earlier`` what to add for the same word in the block before.
+    ``here`` and ``ahead`` are offsets of layers of values; ``earlier`` leads to the word of the block before.
     """
     zero = lanes_of(words[0])
     count = lane_count(zero)
@@ -304,14 +269,11 @@ def sweep_kernel(
     address, strides, rounds, shape, per_step, indptr, indices, weights, twins, ptr, idx, initial, rule,
     words, faces, values, scratch, reach, out, walk, certain, detail,
 ):  # fmt: skip
-    """Sweep ``rounds`` rounds; see the module's docstring for the recursion.
+    """Sweep ``rounds`` rounds, whose losses ``address`` and ``strides`` (bytes) locate.
 
-    ``address`` and ``strides`` (bytes) locate the losses, ``per_step`` is the number of
-    table rows from one step to the next (0 when all share one table). ``words`` (a row of
-    H*S*A for each block of a forward pass), ``faces`` (None when a pass has one block),
-    ``values``, ``scratch`` and ``reach`` are work space; the type of ``words`` sets the number
-    of lanes. ``walk`` and ``detail`` are None or the work space and the outputs of the
-    detailed variant.
+    ``per_step``: table rows from one step to the next, 0 if all share one. ``words``, of which each block of
+    a forward pass has H*S*A, sets the number of lanes; ``faces`` is None when a pass has one block, ``walk``
+    and ``detail`` without detail.
     """
     steps, states, actions = shape
     value, price, crossed, vertex, dimension, near, finite, size_of_values = out
@@ -381,11 +343,7 @@ def sweep(
     certain: bool,
     detail: bool,
 ) -> Swept:
-    """Price the rounds ``losses`` [N,H,S,A] (float64, any strides), one after another.
-
-    ``rule`` is (floor, slope) of what could be a near-tie. The first round has no round before it: its price
-    is 0.
-    """
+    """Price the rounds ``losses`` [N,H,S,A], any strides; ``rule``: (floor, slope) of a near-tie."""
     rounds, steps, n_states, n_actions = losses.shape
     sparse = tables.weights is not None
     kinds = len(tables.indptr) if sparse else len(tables.indices)

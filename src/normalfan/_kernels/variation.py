@@ -1,10 +1,7 @@
-"""How far each loss is from the one before it, in three norms.
+"""How far each loss is from the one before it: L1, L2 and L∞ over every (h, s, a), reachable or not.
 
-    l1 = sum |d|,    l2 = sqrt(sum d^2),    linf = max |d|,      d = loss[t] - loss[t-1]
-
-over every (h, s, a), reachable or not. Rounds are lanes, as in ``successors``, so each round is
-summed in the same order whatever the layout of the array and whichever block it arrives in.
-Every loss is read, which makes this the place where one that is not finite cannot hide.
+Rounds are lanes, as in ``successors``: each is summed in the same order whatever block it arrives in. Every
+loss is read, which makes this the place where one that is not finite cannot hide.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """A price with its proof, and a checker that trusts nobody.
 
-The price of crossing from the face of the previous loss ℓ' to the loss ℓ is
+    Γ = min J_ℓ(π) over the policies π optimal for ℓ'  −  min J_ℓ(π) over all policies
 
-    Γ = min J_ℓ(π) over the policies π optimal for ℓ'  −  min J_ℓ(π) over all policies.
-
-A minimum is hard to trust and easy to check: a function that satisfies a Bellman equation *is* the minimum.
-docs/details/certificates.md lists and proves the four conditions that `check_certificate` verifies. It knows
-nothing of how the numbers were found: this module imports the standard library, the record of the problem
-and its JSON notation, and can be read whole by whoever has to believe a price. Indices count from zero.
+is easy to check: a function that satisfies a Bellman equation *is* the minimum. docs/details/certificates.md
+proves the four conditions that `check_certificate` verifies. It knows nothing of how the numbers were found:
+this module imports the standard library, the problem's record and its JSON notation. Indices count from zero.
 """
 
 from __future__ import annotations
@@ -83,13 +80,10 @@ class Certificate:
     def matches(
         self, mdp: MDP, previous: ArrayLike, loss: ArrayLike, *, max_denominator: int | None = None
     ) -> bool:
-        """Say whether this certificate is about the crossing from `previous` to `loss` in `mdp`.
-
-        `check_certificate` says that the proof is right, this that it is about *your* inputs, read by your
-        own `max_denominator`: by another the maker could pass off 0.49 as 0.
-        """
+        """Say whether this certificate is about *your* crossing, read by your own `max_denominator`."""
         from normalfan.exact.certify import read_exactly
 
+        # Not by the certificate's: its maker could pass off 0.49 as 0.
         return read_exactly(mdp, previous, loss, max_denominator=max_denominator) == self.problem
 
     @staticmethod

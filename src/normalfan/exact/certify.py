@@ -1,12 +1,8 @@
 """The price as an exact rational, with no tolerance anywhere.
 
-*Reading.* A float is a rational already; with `max_denominator=n` it is replaced by the nearest fraction
-with a denominator of at most n, so that 0.1 means 1/10. Each row of probabilities, and the start, is then
-divided by its exact sum. docs/details/certificates.md says what this does to a price.
-
-*Solving.* One backward recursion, three times. For the previous loss it gives the optimal actions, and so the
-old face; for the new loss the optimal value V; for the new loss on the old face the value U of the best
-old-optimal policy. Then W = U − V, free of rounding, and the price is ρ·W₁.
+With `max_denominator=n` a float is replaced by the nearest fraction with a denominator of at most n, so that
+0.1 means 1/10. Each row of probabilities is divided by its exact sum (docs/details/certificates.md). Then the
+same backup for the previous loss, the new one (V), and the new one on the old face (U): W = U − V, Γ = ρ·W₁.
 """
 
 from __future__ import annotations
@@ -51,13 +47,11 @@ def certify(
     Returns
     -------
     Certificate
-        The price and its proof, for `check_certificate`.
 
     Raises
     ------
     InputError
-        If a loss has another shape or an entry that is not finite, or `max_denominator` is not a positive
-        whole number or rounds a probability to zero.
+        If a loss does not fit or is not finite, or `max_denominator` is not positive or makes a chance zero.
 
     Examples
     --------
@@ -183,11 +177,9 @@ class _Backup:
 
 
 def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices | None = None) -> _Backup:
-    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the actions a that `choices` allows, or all.
-
-    In units of 1/D, D their common denominator, the values of a layer are integers, and the candidates of the
-    layer before have *short* denominators: that makes them cheap to add and compare.
-    """
+    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the actions a that `choices` allows, or all."""
+    # In units of 1/D, D their common denominator, the values of a layer are integers, and candidates of the
+    # layer before have *short* denominators: cheap to add and compare.
     in_units, unit = [0] * len(loss[0]), 1
     values, optimal = [], []
     for h in reversed(range(len(loss))):
@@ -205,12 +197,11 @@ def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices |
 
 
 def _integer_rows(problem: ExactProblem) -> list[list[IntegerRow]]:
-    return [[_integer_row(row) for row in kernel] for kernel in problem.kernels]
+    def whole(row: Row) -> IntegerRow:
+        total = math.lcm(*(p.denominator for _, p in row))
+        return [(state, p.numerator * (total // p.denominator)) for state, p in row], total
 
-
-def _integer_row(row: Row) -> IntegerRow:
-    total = math.lcm(*(p.denominator for _, p in row))
-    return [(state, p.numerator * (total // p.denominator)) for state, p in row], total
+    return [[whole(row) for row in kernel] for kernel in problem.kernels]
 
 
 def _mean(row: IntegerRow, in_units: Sequence[int]) -> Fraction:

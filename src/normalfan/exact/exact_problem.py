@@ -1,7 +1,6 @@
 """A decision problem and two losses as rationals, in nothing but standard-library types.
 
-It holds the data themselves, so that a proof can be checked years later without the arrays it came from, and
-a digest of one canonical text: two parties can tell in one line whether they mean the same problem.
+It holds the data themselves, so that a proof can be checked years later without the arrays it came from.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Exact numbers in JSON, and the strict reading of them back.
+"""Exact numbers in JSON, and the strict reading of them back: annotations of dataclasses are the grammar.
 
-A fraction travels as the string "p/q" in lowest terms. Long integers are hexadecimal, "0x1f…/0x3…": Python
-refuses decimals beyond 4,300 digits, and the exact values of a long horizon have more. Tuples become arrays,
-frozen dataclasses objects. Reading assumes nothing: the annotations of a dataclass are the grammar, and what
-is not exactly of the annotated type is refused by an `InputError` that names the place.
+A fraction travels as the string "p/q" in lowest terms, long integers in hexadecimal, because Python refuses
+decimals beyond 4,300 digits. What is not exactly of the annotated type is refused, with its place.
 
     >>> decode(tuple[Fraction, ...], ["1/3", "-0x2/0x5"], "row")
     (Fraction(1, 3), Fraction(-2, 5))

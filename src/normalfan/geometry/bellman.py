@@ -1,13 +1,9 @@
 """Backups: values, advantages, policy evaluation, occupancy measures.
 
-For a loss ℓ[h,s,a], backward from V_{H+1} = 0,
+    Q_h = ℓ_h + expect V_{h+1},      V_h = min_a Q_h,      A_h = Q_h − V_h ≥ 0,     backward from V_{H+1} = 0
+    q_h(s,a) = d_h(s) π_h(a|s),      d_{h+1} = push q_h,                            forward from the start
 
-    Q_h = ℓ_h + expect V_{h+1},      V_h = min_a Q_h,      A_h = Q_h − V_h ≥ 0,
-
-and for a policy π, forward from the start, q_h(s,a) = d_h(s) π_h(a|s), d_{h+1} = push q_h. The two
-directions meet in the performance-difference identity J(π) − J* = ⟨q^π, A⟩, on which prices rest.
-
-This is the readable form of the arithmetic; streams go through compiled kernels that are tested against it.
+meet in J(π) − J* = ⟨q^π, A⟩, on which prices rest. Compiled kernels are tested against this readable form.
 """
 
 from __future__ import annotations
@@ -63,10 +59,7 @@ def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
 
 
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:
-    """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and a minimising action [H, S].
-
-    Where the mask keeps no action W is 0 and the action is -1: the mask of a `Face` never leads there.
-    """
+    """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and the action [H, S], -1 if none."""
     values = np.zeros((mdp.horizon + 1, mdp.n_states))
     actions = np.full((mdp.horizon, mdp.n_states), -1, dtype=np.int64)
     for h in range(mdp.horizon - 1, -1, -1):
@@ -90,7 +83,6 @@ def occupancy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray [H, S, A]
-        The occupancy measure; its entries sum to 1 at every step.
 
     Raises
     ------

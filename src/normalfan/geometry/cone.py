@@ -1,13 +1,10 @@
 """Where a loss sits in its cone of the fan: margins, errors, the detector.
 
-The losses that expose one face F form a cone. How far a loss is from leaving it is its *margin*,
-
     Δ = min { ⟨v, ℓ⟩ − J* : v a vertex of the occupancy polytope, v ∉ F(ℓ) }
       = min { A_h(s,a) · r*_h(s) : s on the face at step h, a not optimal there },
 
-with r* the smallest positive probability with which a deterministic policy of the face reaches (h,s). Let
-ε = sup_π |J_ℓ(π) − J_m(π)| be the error of a model m of the loss: if 2ε < Δ, every deterministic optimum of m
-is optimal for ℓ. A lower bound on Δ keeps that promise. Proofs: docs/details/margins.md.
+with r* the least positive probability with which a deterministic policy of the face reaches (h,s). If 2ε < Δ,
+ε a model's error in the loss, each deterministic optimum of the model is optimal: docs/details/margins.md.
 """
 
 from __future__ import annotations
@@ -86,10 +83,7 @@ class Detection:
 
     @property
     def guaranteed(self) -> bool:
-        """Whether every deterministic optimum of the model is proven optimal for the loss.
-
-        A floored margin proves less: such an optimum may leave the face first in states rarer than `floor`.
-        """
+        """Whether every deterministic optimum of the model is proven optimal: never by a floored margin."""
         return self.resolved and self.margin.kind != "floored"
 
     def _repr_html_(self) -> str:
@@ -126,7 +120,6 @@ def cone_margin(
     Returns
     -------
     ConeMargin
-        The margin, of what kind it is, and where it is attained.
 
     Raises
     ------
@@ -140,12 +133,16 @@ def cone_margin(
     ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))
     """
     backup = optimal_backup(mdp, as_loss(mdp, loss))
+    if not 0.0 <= floor <= 1.0:
+        raise InputError(
+            f"floor is {floor}, but must be a probability from 0 to 1: leave it out to count every state."
+        )
     tied = backup.tied(mdp, ties)
     face = Face(mdp, tied)
     departures = np.where(face.reached[:, :, None] & ~tied, backup.advantages, np.inf)
     gaps = departures.min(axis=2)
     ceiling = reach_ceiling(face)
-    counted = np.isfinite(gaps) & (ceiling >= _read_floor(floor))
+    counted = np.isfinite(gaps) & (ceiling >= floor)
     if not counted.any():
         return ConeMargin(np.inf, "floored" if floor else "exact", float(gaps.min()), None)
     # Below this some probability of reaching a state may have underflowed: then only 0 is sure.
@@ -173,11 +170,8 @@ def _least(gaps: FloatArray, reach: FloatArray, counted: BoolArray) -> tuple[flo
 def _bounded(
     face: Face, gaps: FloatArray, counted: BoolArray, floor: float
 ) -> tuple[float, tuple[int, int], bool]:
-    """A lower bound on min of gap · r*, where it is, and whether some policy attains it.
-
-    The forward bound costs one pass for all targets. They are visited in its order, until it alone shows that
-    the rest cannot be the minimum.
-    """
+    """A lower bound on min of gap · r*, where it is, and whether some policy attains it."""
+    # The forward bound, one pass for all targets, gives the order of visits and says when to stop.
     rows = kept_rows(face)
     forward = forward_pair(face, rows)
     targets, gap = np.argwhere(counted), gaps[counted]
@@ -296,11 +290,3 @@ def detect(
     error = value_error(mdp, loss, model)
     margin = cone_margin(mdp, loss, ties=ties, floor=floor)
     return Detection(error, margin, 2 * error < margin.value)
-
-
-def _read_floor(floor: float) -> float:
-    if not 0.0 <= floor <= 1.0:
-        raise InputError(
-            f"floor is {floor}, but must be a probability from 0 to 1: leave it out to count every state."
-        )
-    return floor

@@ -56,7 +56,6 @@ def diameter(face: Face, norm: Norm = "l1", *, enumerate_up_to: int = 256) -> Di
     Returns
     -------
     Diameter
-        The diameter, or an upper bound on it.
 
     Raises
     ------

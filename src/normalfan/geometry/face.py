@@ -1,11 +1,8 @@
-"""Faces of the occupancy polytope.
+"""Faces of the occupancy polytope, each kept as a *canonical* mask [H, S, A]: its support.
 
-A loss exposes the face F(ℓ) of its optimal occupancy measures: those supported on optimal actions. A
-face is determined by its support, so it is kept as a *canonical* mask [H, S, A]: (h,s,a) is kept when a
-is optimal at (h,s) and s is reached from the start through kept actions. Then
+(h,s,a) is kept when a is optimal at (h,s) and s is reached from the start through kept actions. Then
 
-    equal masks   ⇔  equal faces
-    dim F         =  #kept (h,s,a) − #reached (h,s)
+    equal masks   ⇔  equal faces                   dim F  =  #kept (h,s,a) − #reached (h,s)
     F ∩ F' ≠ ∅    ⇔  from every start state some policy stays within both masks to the end
     ⟨u, ℓ⟩        is minimised over u ∈ F by one backup restricted to the mask.
 """
@@ -23,12 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import (
-    as_deterministic_policy,
-    occupancy,
-    optimal_backup,
-    restricted_backup,
-)
+from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.problem.arrays import (
     BoolArray,
@@ -129,10 +121,7 @@ class Face:
         return bool(viable[self.mdp.initial > 0].all())
 
     def contains(self, visits: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Say whether an occupancy measure [H, S, A] lies on the face, up to `tolerance` in each entry.
-
-        What is no occupancy measure (negative, or its flow does not balance) is on no face.
-        """
+        """Say whether `visits` [H, S, A] is an occupancy measure on the face, up to `tolerance` an entry."""
         q = read_numbers("occupancy", visits)
         check_shape("occupancy", q.shape, self.mdp.shape, "build it with occupancy(mdp, policy)")
         if not (np.isfinite(q).all() and q.min() >= -tolerance):
@@ -145,18 +134,12 @@ class Face:
         return bool(q[~self.mask].max(initial=0.0) <= tolerance)
 
     def minimise(self, loss: npt.ArrayLike) -> tuple[float, FloatArray]:
-        """Find the least expected loss on the face, and a deterministic policy [H, S, A] that attains it.
-
-        The policy is uniform where the face's policies never are.
-        """
+        """The least expected loss on the face, and a policy [H, S, A] for it, uniform where F never is."""
         values, actions = restricted_backup(self.mdp, self.mask, as_loss(self.mdp, loss))
         return float(self.mdp.initial @ values[0]), as_deterministic_policy(self.mdp, actions)
 
     def vertices(self, limit: int = 10_000) -> Iterator[FloatArray]:
-        """List the occupancy measures [H, S, A] of the face's vertices, each once.
-
-        A face with more than `limit` deterministic policies is refused before any vertex is built.
-        """
+        """List the occupancy measures [H, S, A] of the vertices, each once; refuses more than `limit`."""
         if self.n_policies > limit:
             raise InputError(
                 f"the face has up to {Decimal(self.n_policies):.3g} vertices, but vertices() lists at most "

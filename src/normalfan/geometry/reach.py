@@ -1,12 +1,9 @@
 """How rarely can a policy of a face reach a state, if it reaches it at all?
 
-For a target (h*, s*), let r(π) be the probability that the deterministic policy π of the face F is there:
+    r* = min { r(π) : π a deterministic policy of F, r(π) > 0 },      r(π) = Pr(π is at the target (h*, s*))
 
-    r* = min { r(π) : π a deterministic policy of F, r(π) > 0 }.
-
-It is combinatorial: the policy should avoid the target, but not altogether, with *one* action a state. Lower
-bounds come from pairs of numbers: `sure`, a bound for every policy, and `some`, one for every policy whose
-probability is positive. docs/details/margins.md has their equations, forward and backward, and proofs.
+Lower bounds come from pairs of numbers: `sure`, a bound for every policy, and `some`, one for every policy
+whose probability is positive. docs/details/margins.md has their equations and proofs.
 """
 
 from __future__ import annotations
@@ -128,10 +125,7 @@ def reach_bound(forward: Pair, to_target: Pair) -> float:
 
 
 def attained_reach(face: Face, rows: Sequence[KeptRows], to_target: Pair, state: int) -> float:
-    """r(π) > 0 of the policy that the backward pair suggests: never below r*.
-
-    It avoids the target except on one path to it; mass that comes upon that path has to go along.
-    """
+    """r(π) > 0 of the policy that the backward pair suggests: it avoids all paths to the target but one."""
     sure, some = to_target.sure, to_target.some
     mass = face.mdp.initial
     start = np.flatnonzero(mass)
@@ -158,10 +152,7 @@ def listed_reach(face: Face, limit: int) -> FloatArray:
 
 
 def reach_ceiling(face: Face) -> FloatArray:
-    """[H, S]: no policy of the face is there more probably than this; exact on a vertex.
-
-    All kept actions are followed at once: where there is a choice mass counts more than once.
-    """
+    """[H, S]: no policy of the face is there more probably than this; exact on a vertex."""
     ceiling = np.empty(face.mask.shape[:2])
     arriving = face.mdp.initial
     for h, mask in enumerate(face.mask):

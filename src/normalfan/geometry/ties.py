@@ -1,14 +1,10 @@
-"""The only meaning of "equal".
-
-The price is discontinuous where actions are *equally* good: as a function of the previous loss it jumps at a
-wall of the fan. In floating point "equal" is a modelling decision, made here and nowhere else:
+"""The only meaning of "equal": a modelling decision, since the price jumps at a wall of the fan.
 
     a is optimal at (h, s)   ⇔   Q_h(s,a) − V_h(s)  ≤  absolute + relative · max(size_h(s,a), size_h(s))
 
-size_h(s,a) = max(|ℓ_h(s,a)|, E[size_{h+1}(s')]), that of a state is the largest of its best actions. So
-`relative` sits above the rounding of the losses, whatever their units, and a huge penalty touches only the
-actions that lead to it. An advantage up to `band` times the threshold is *doubtful* unless surely zero: a
-round whose price depends on the reading says so (`normalfan.pricing.reading`).
+size_h(s,a) = max(|ℓ_h(s,a)|, E[size_{h+1}(s')]), that of a state is the largest of its best actions: a huge
+penalty touches only the actions that lead to it. An advantage up to `band` times the threshold is *doubtful*
+unless surely zero: a round whose price depends on the reading says so (`normalfan.pricing.reading`).
 """
 
 from __future__ import annotations
@@ -27,15 +23,6 @@ from normalfan.problem.mdp import MDP
 class TieRule:
     """When two actions count as equally good: advantage ≤ absolute + relative · (size of the losses ahead).
 
-    Parameters
-    ----------
-    absolute : float, default 0
-        An advantage up to this, in the unit of the losses, is a tie.
-    relative : float, default 1e-12
-        And so is one up to this share of the largest loss that the action, or the best one, meets.
-    band : float, default 100
-        An advantage within this factor of the threshold could be read either way: the round is ambiguous.
-
     Raises
     ------
     InputError
@@ -49,9 +36,9 @@ class TieRule:
     1
     """
 
-    absolute: float = 0.0
-    relative: float = 1e-12
-    band: float = 100.0
+    absolute: float = 0.0  # in the unit of the losses
+    relative: float = 1e-12  # a share of the largest loss that the action, or the best one, meets
+    band: float = 100.0  # within this factor of the threshold either reading is possible: ambiguous
 
     def __post_init__(self) -> None:
         for name, least in (("absolute", 0.0), ("relative", 0.0), ("band", 1.0)):
@@ -80,10 +67,7 @@ class TieRule:
         return thresholds
 
     def allowance(self, values: FloatArray, reachable: BoolArray) -> FloatArray:
-        """How far two sums of losses may be apart and count as equal, [H, S], from values [H+1, S].
-
-        relative · (|V_h(s)| + Σ_{h'>h} max |V_{h'}|): for comparing advantages with other numbers than zero.
-        """
+        """[H, S]: how far two sums of losses may be apart and count as equal, if neither need be zero."""
         magnitudes = np.abs(values[:-1])
         ahead = np.zeros(len(magnitudes) + 1)
         for h in range(len(magnitudes) - 1, -1, -1):

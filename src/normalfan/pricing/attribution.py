@@ -1,10 +1,7 @@
 """Where a price is paid: the cell of the plan that carries most of it.
 
-The price of a crossing is a sum over steps and states (see `normalfan.pricing.crossing`),
-
-    Γ = Σ_{h,s} p_h(s),      p_h(s) = Σ_a u_h(s,a) A_h(s,a),
-
-and its *costliest cell* is the (h, s) with the largest p_h(s), the first of them in order of step and state.
+The price of a crossing is Γ = Σ_{h,s} p_h(s), p_h(s) = Σ_a u_h(s,a) A_h(s,a) (see `crossing`).
+Its *costliest cell* is the (h, s) with the largest p_h(s), the first of them in order of step and state.
 Actions with the same loss and the same distribution of the next state are one move. It is called by the
 shortest of their names, the first of them in order: an empty battery that is told to discharge rests.
 """
@@ -24,29 +21,17 @@ from normalfan.problem.mdp import MDP
 
 @dataclass(frozen=True, slots=True)
 class CostliestCell:
-    """The step and state at which the old plan pays most.
+    """The step and state at which the old plan pays most."""
 
-    Attributes
-    ----------
-    step, state : str
-        The cell, by name.
-    action, best_action : str
-        What the old plan does there, and what is optimal under the new loss.
-    paid : float
-        The part of the price paid there.
-    step_index, state_index, action_index, best_action_index : int
-        The same by index.
-    """
-
-    step: str
-    state: str
-    action: str
-    best_action: str
-    paid: float
-    step_index: int
-    state_index: int
-    action_index: int
-    best_action_index: int
+    step: str  # by name, as the next three
+    state: str  # in which it is
+    action: str  # what the old plan does there
+    best_action: str  # what is optimal under the new loss
+    paid: float  # the part of the price paid there
+    step_index: int  # the same by index
+    state_index: int  # of `state`
+    action_index: int  # of `action`
+    best_action_index: int  # of `best_action`
 
 
 def costliest_cell(

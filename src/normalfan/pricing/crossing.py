@@ -5,12 +5,9 @@ Staying on a face F under a loss ℓ costs at least
     Γ = min_{u ∈ F} ⟨u, ℓ⟩ − min_q ⟨q, ℓ⟩ = ρ·W_1,
     W_h(s) = min over a in F's mask at (h,s) of  A_h(s,a) + E[W_{h+1}(s')],
 
-where A are the optimal advantages of ℓ. It is computed in this form, a sum of non-negative terms, and
-not as a difference of two large values. The minimiser's occupancy u shows where it is paid:
-Γ = Σ_{h,s,a} u_h(s,a) A_h(s,a).
-
-An advantage that the tie rule counts as none is none here too, hence Γ = 0 exactly when F meets the
-optimal face of ℓ.
+with A the optimal advantages of ℓ: a sum of non-negative terms, not a difference of two large values. The
+minimiser's occupancy u shows where it is paid: Γ = Σ u_h(s,a) A_h(s,a). An advantage that the tie rule counts
+as none is none here too, hence Γ = 0 exactly when F meets the optimal face of ℓ.
 """
 
 from __future__ import annotations
@@ -21,12 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.geometry.bellman import (
-    as_deterministic_policy,
-    occupancy,
-    optimal_backup,
-    restricted_backup,
-)
+from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.plots import new_figure
@@ -39,35 +31,19 @@ from normalfan.text import html_table, number
 class Crossing:
     """What staying on a face costs under a loss, and where it is paid: what `price` returns.
 
-    Attributes
-    ----------
-    price : float
-        Γ, the least regret of staying on the face.
-    value : float
-        J*, the best expected loss of any policy.
-    attribution : array [H, S, A]
-        The part of the price paid at each step, state and action; sums to the price.
-    policy : array [H, S, A]
-        The cheapest policy of the face.
-    step_names : tuple of str or None
-        What the steps are called; None if they are numbered.
-
     Examples
     --------
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> crossing = nf.price(nf.optimal_face(arms, [[[0.0, 1.0]]]), [[[3.0, 1.0]]])
-    >>> crossing
+    >>> nf.price(nf.optimal_face(arms, [[[0.0, 1.0]]]), [[[3.0, 1.0]]])
     Crossing: price 2 on a value of 1; most at step 0 (2)
-    >>> crossing.by_step
-    array([2.])
     """
 
-    price: float
-    value: float
-    attribution: FloatArray  # [H, S, A]
-    policy: FloatArray  # [H, S, A]
-    step_names: tuple[str, ...] | None = None  # [H]
+    price: float  # Γ, the least regret of staying on the face
+    value: float  # J*, the best expected loss of any policy
+    attribution: FloatArray  # [H, S, A]: the part of the price paid there
+    policy: FloatArray  # [H, S, A]: the cheapest policy of the face
+    step_names: tuple[str, ...] | None = None  # [H]; None if steps are numbered
 
     @property
     def by_step(self) -> FloatArray:
@@ -104,15 +80,13 @@ def price(face: Face, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> C
     ----------
     face : Face
         The plans to stay with: `optimal_face(mdp, previous_loss)`.
-    loss : array [H, S, A]
-        The loss under which they are priced.
-    ties : TieRule
+    loss : array_like [H, S, A]
+    ties : TieRule, optional
         Which differences count as none.
 
     Returns
     -------
     Crossing
-        The price, where it is paid, and the cheapest policy of the face.
 
     Raises
     ------
@@ -122,8 +96,7 @@ def price(face: Face, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> C
     Examples
     --------
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
-    >>> yesterday = nf.optimal_face(arms, [[[0.0, 1.0, 2.0]]])
+    >>> yesterday = nf.optimal_face(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[0.0, 1.0, 2.0]]])
     >>> nf.price(yesterday, [[[3.0, 1.0, 2.0]]]).price
     2.0
     """

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 Sweep: TypeAlias = "Callable[[FloatArray], Swept]"
 Kernel: TypeAlias = "Callable[[FloatArray, tuple[float, float], bool], Swept]"
 
+Twins: TypeAlias = npt.NDArray[np.int32]
+
 UNIT = 2.0**-53
 """The relative error of one rounding."""
-
-
-Twins: TypeAlias = npt.NDArray[np.int32]
 
 
 def twins_of(mdp: MDP) -> Twins:
@@ -45,8 +44,10 @@ def twins_of(mdp: MDP) -> Twins:
 
 def sweep_for(mdp: MDP, twins: Twins, ties: TieRule, *, full: bool) -> Sweep:
     """The sweep of a problem, with its tables laid out once for all blocks."""
+    from normalfan._kernels import bandit
+
     is_bandit = mdp.shape[:2] == (1, 1)
-    kernel = _bandit_sweep() if is_bandit else _kernel_of(mdp.transitions, mdp, twins)
+    kernel = bandit.sweep if is_bandit else _kernel_of(mdp.transitions, mdp, twins)
     # What rounding can explain is in doubt, however narrow the rule.
     rounding = 0.0 if is_bandit else 8 * (2 * mdp.most_successors + 4) * UNIT
     rule = (ties.absolute * ties.band, max(ties.relative * ties.band, rounding))
@@ -57,13 +58,6 @@ def sweep_for(mdp: MDP, twins: Twins, ties: TieRule, *, full: bool) -> Sweep:
         return swept
 
     return sweep
-
-
-def loss_variations(losses: FloatArray) -> tuple[FloatArray, bool]:
-    """‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞, [B, 3], and whether every loss is finite."""
-    from normalfan._kernels.variation import variations
-
-    return variations(losses)
 
 
 @singledispatch
@@ -102,12 +96,6 @@ def _(transitions: Sparse, mdp: MDP, twins: Twins) -> Kernel:
         weights=np.concatenate([kernel.data for kernel in kernels]),
     )
     return _successor_sweep(tables, mdp)
-
-
-def _bandit_sweep() -> Kernel:
-    from normalfan._kernels import bandit
-
-    return bandit.sweep
 
 
 def _successor_sweep(tables: Tables, mdp: MDP) -> Kernel:

@@ -50,20 +50,20 @@ class PricedRound:
     (0, 0.0, (0.0,))
     """
 
-    round: int
+    round: int  # its number, from 0
     price: float  # Γ_t
     value: float  # J*_t
     crossed: bool  # the optimal face is not the previous one
     dimension: int  # of the optimal face
     variation_l1: float  # how far the loss moved since the round before
-    variation_l2: float
-    variation_linf: float
+    variation_l2: float  # likewise
+    variation_linf: float  # likewise
     margin: float  # of the cone; infinite if no plan is outside the face
     margin_exact: bool  # or a lower bound
     advantage_gap: float  # the smallest advantage of an action that the face leaves out
     ambiguous: bool  # the price or the crossing depends on a near-tie
-    lowest_price: float  # the exact price lies between these two
-    highest_price: float
+    lowest_price: float  # the exact price is at least this
+    highest_price: float  # and at most this
     decided_exactly: bool  # the near-tie was decided in rational arithmetic
     by_step: tuple[float, ...] = field(repr=False)  # [H]: the part of the price paid at each step
 

@@ -55,63 +55,29 @@ class PricedMotion:
     Round 0 has no previous face: its price and its variation are 0. After ``detail="prices"`` there are no
     `by_step`, `variations`, `margins` and `advantage_gaps`; asking for them is an `InputError`.
 
-    Attributes
-    ----------
-    prices : array [T]
-        Γ_t, what keeping the best of the previous optimal plans costs under this round's loss.
-    values : array [T]
-        J*_t, the best expected loss.
-    crossed : bool array [T]
-        The optimal face is not the previous one.
-    dimensions : int array [T]
-        Dimension of the optimal face; 0 if one plan alone is optimal.
-    by_step : array [T, H]
-        The part of each price paid at each step.
-    variations : array [T, 3]
-        ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞; see `variation`.
-    margins : array [T]
-        Cone margin: what the best plan outside the face loses. Infinite if there is no such plan.
-    margin_exact : bool array [T]
-        The margin is exact, not a lower bound.
-    advantage_gaps : array [T]
-        The smallest advantage of an action that the face leaves out.
-    ambiguous : bool array [T]
-        The price or the crossing depends on how a near-tie is read.
-    lowest_prices, highest_prices : array [T]
-        The exact price of the numbers given lies between them: as far apart as rounding, or, in an
-        ambiguous round, as the readings of its near-ties.
-    decided_exactly : bool array [T]
-        The near-ties were decided in rational arithmetic.
-    round_names, step_names : tuple of str or None
-        What the rounds [T] and steps [H] are called; None where they are numbered.
-
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> motion = nf.price_stream(arms, np.reshape([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]], (3, 1, 1, 2)))
-    >>> motion
+    >>> losses = nf.ArrayLosses([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]], axes="TA")
+    >>> nf.price_stream(nf.MDP([[0, 0]], initial=0, horizon=1), losses)
     PricedMotion: 3 rounds, 1 crossed, 1 with a price, total 0.5; costliest: 2 (0.5)
-    >>> motion.prices, motion.variation("l1")
-    (array([0. , 0. , 0.5]), array([0. , 8. , 9.5]))
     """
 
-    prices: FloatArray  # [T]
-    values: FloatArray  # [T]
-    crossed: BoolArray  # [T]
-    dimensions: IntArray  # [T]
-    ambiguous: BoolArray  # [T]
-    lowest_prices: FloatArray  # [T]
-    highest_prices: FloatArray  # [T]
-    decided_exactly: BoolArray  # [T]
-    by_step: FullOnly[FloatArray] = FullOnly()  # [T, H]
-    variations: FullOnly[FloatArray] = FullOnly()  # [T, 3]
-    margins: FullOnly[FloatArray] = FullOnly()  # [T]
-    margin_exact: FullOnly[BoolArray] = FullOnly()  # [T]
-    advantage_gaps: FullOnly[FloatArray] = FullOnly()  # [T]
-    round_names: tuple[str, ...] | None = None  # [T]
-    step_names: tuple[str, ...] | None = None  # [H]
+    prices: FloatArray  # [T]: Γ_t, what keeping the best of the previous optimal plans costs
+    values: FloatArray  # [T]: J*_t, the best expected loss
+    crossed: BoolArray  # [T]: the optimal face is not the previous one
+    dimensions: IntArray  # [T]: of the optimal face; 0 if one plan alone is optimal
+    ambiguous: BoolArray  # [T]: the price or the crossing depends on how a near-tie is read
+    lowest_prices: FloatArray  # [T]: the exact price of the numbers given is at least this
+    highest_prices: FloatArray  # [T]: and at most this; they differ by rounding, or by the open near-ties
+    decided_exactly: BoolArray  # [T]: the near-ties were decided in rational arithmetic
+    by_step: FullOnly[FloatArray] = FullOnly()  # [T, H]: the part of each price paid at each step
+    variations: FullOnly[FloatArray] = FullOnly()  # [T, 3]: ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞
+    margins: FullOnly[FloatArray] = FullOnly()  # [T]: what the best plan outside the face loses, or ∞
+    margin_exact: FullOnly[BoolArray] = FullOnly()  # [T]: the margin is exact, not a lower bound
+    advantage_gaps: FullOnly[FloatArray] = FullOnly()  # [T]: the least advantage of an action left out
+    round_names: tuple[str, ...] | None = None  # [T]; None if rounds are numbered
+    step_names: tuple[str, ...] | None = None  # [H]; None if steps are numbered
 
     @property
     def details(self) -> PricedMotion:

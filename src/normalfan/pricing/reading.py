@@ -1,16 +1,10 @@
 """Near-ties, read carefully: which prices are possible, and which one the tie rule reports.
 
-A price jumps where the previous loss has a tie, so a rounding error in a backup can change it by any amount.
-The fast sweeps clear almost every round: all advantages are exactly zero for reasons that leave no doubt, or
-far above any error. The rounds that they cannot clear are read again here, in twice the precision and with an
-error bound for every state (`normalfan._kernels.reading`). Each action is then surely optimal, doubtful, or
-out, and two backups enclose the exact price Γ of the floats given, whichever way each doubtful one falls:
-
-    lowest    keep every doubtful action of yesterday's plan
-    highest   keep the sure ones only; where none is sure, pay for the worst of the doubtful
-
-A round is ambiguous when the two differ by more than rounding, or when it is open whether the face moved. On
-request such a loss is read in rational numbers instead, which leaves no doubt.
+A price jumps where the previous loss has a tie, so a rounding error can change it by any amount. Rounds that
+the fast sweeps cannot clear are read again in twice the precision, with an error bound for every state. Each
+action is then surely optimal, doubtful, or out, and two backups enclose the exact price of the floats given.
+A round is ambiguous when the two differ by more than rounding, or when it is open whether the face moved.
+Equations: docs/details/near-ties.md.
 """
 
 from __future__ import annotations
@@ -34,7 +28,6 @@ from normalfan.problem.mdp import MDP
 DOUBTFUL, SURE = 1, 2
 
 Marks: TypeAlias = npt.NDArray[np.int8]
-
 
 WIDE = 1e-6
 """An enclosure wider than this part of its price is made again with more digits."""
@@ -109,10 +102,8 @@ class Reader:
         return 0 if len(kernels) == 1 else len(self.twins) // len(kernels), indptr, indices, weights, sums
 
     def doubts_of_cleared(self, prices: FloatArray, sizes: FloatArray) -> Doubts:
-        """Of rounds without near-ties: only rounding is open. `sizes`: see the sweeps.
-
-        The errors of the values cancel along any policy, so that a price is off by what single sums lose.
-        """
+        """Of rounds without near-ties: only rounding is open. `sizes`: see the sweeps."""
+        # The errors of the values cancel along any policy: a price is off by what single sums lose.
         lost = 8 * (2 * self.mdp.most_successors + 4) * UNIT * (sizes + prices)
         lost[prices == 0] = 0.0  # every step was surely free
         no = np.zeros(len(prices), dtype=bool)
@@ -144,11 +135,9 @@ class Reader:
         return Reading(np.ldexp(advantages, exponent), low, high, marks, exponent)
 
     def enclose(self, old: Reading, new: Reading, price: float) -> tuple[float, float, bool]:
-        """The least and the largest price that a crossing may have, and whether it is ambiguous.
-
-        `price`: what the tie rule makes of the readings, which is right where both are sure.
-        """
+        """The least and the largest price that a crossing may have, and whether it is ambiguous."""
         if old.is_sure and new.is_sure:
+            # What the tie rule makes of the readings is right.
             return price * (1.0 - self.rounding), price * (1.0 + self.rounding), False
         low, high = self._extremes(old.marks, new)
         differ = high - low > 2 * self.rounding * high

@@ -18,7 +18,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.kernels import loss_variations, sweep_for, twins_of
+from normalfan.pricing.kernels import sweep_for, twins_of
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.reading import Doubts, Reader
 from normalfan.problem.arrays import FloatArray, check_finite, read_only
@@ -59,27 +59,24 @@ def price_stream(
     Parameters
     ----------
     mdp : MDP
-        The problem whose losses move.
-    losses : array [T, H, S, A], LossStream or iterable of arrays [H, S, A]
-        What each action costs in each round, step and state. Rewards: pass `nf.rewards(array)`. Prices times
-        quantities: `nf.FactoredLosses`. Losses that are the same at every step: `nf.ArrayLosses(array,
-        axes="TSA")`. Files: `nf.io.open_losses`.
-    ties : TieRule
+    losses : array_like [T, H, S, A], LossStream, or iterable of array_like [H, S, A]
+        Rewards: pass `nf.rewards(array)`. Prices times quantities: `nf.FactoredLosses`. The same at every
+        step: `nf.ArrayLosses(array, axes="TSA")`. Files: `nf.io.open_losses`.
+    ties : TieRule, optional
         Which differences count as none.
-    progress : bool
+    progress : bool, default False
         Show a progress bar.
-    detail : {"full", "prices"}
+    detail : {"full", "prices"}, default "full"
         "prices" computes prices, values, crossings and dimensions only, faster; losses at states that no
         policy reaches are then not read at all.
-    exact_when_ambiguous : bool
+    exact_when_ambiguous : bool, default False
         Decide rounds that depend on a near-tie in rational arithmetic (slow).
-    threads : int
+    threads : int, default 1
         How many threads share the rounds out; the numbers are the same for any.
 
     Returns
     -------
     PricedMotion
-        `prices`, `values`, `crossed`, … [T], `by_step` [T, H], `total`, `to_frame()`, `plot()`.
 
     Raises
     ------
@@ -88,15 +85,11 @@ def price_stream(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> losses = np.reshape([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]], (3, 1, 1, 2))
-    >>> motion = nf.price_stream(arms, losses)
-    >>> motion.prices                                # far but free, then near but priced
-    array([0. , 0. , 0.5])
-    >>> motion.variation("l1")
-    array([0. , 8. , 9.5])
+    >>> losses = nf.ArrayLosses([[0.0, 1.0], [0.0, 9.0], [2.0, 1.5]], axes="TA")
+    >>> motion = nf.price_stream(nf.MDP([[0, 0]], initial=0, horizon=1), losses)
+    >>> motion.prices, motion.variation("l1")                     # far but free, then near but priced
+    (array([0. , 0. , 0.5]), array([0. , 8. , 9.5]))
     """
     if detail not in ("full", "prices"):
         raise InputError(f'detail is {detail!r}, but must be "full" or "prices": choose one of them.')
@@ -118,11 +111,9 @@ def price_stream(
 
 
 def block_rounds(mdp: MDP, *, is_view: bool) -> int:
-    """How many new rounds make a block.
-
-    Sweeps advance 56 or 8 rounds at a time, and a block shares one round with the last: one less than
-    a multiple of these keeps them full.
-    """
+    """How many new rounds make a block."""
+    # Sweeps advance 56 or 8 rounds at a time, and a block shares one round with the last: one less than a
+    # multiple of these keeps them full.
     round_bytes = 8 * math.prod(mdp.shape)
     for multiple in (56, 8):
         blocks = max(1, BLOCK_BYTES // (multiple * round_bytes))
@@ -138,30 +129,23 @@ class BlockPricer:
         self.mdp = mdp
         self.ties = ties
         self.full = full
+        self.detail_columns = DETAIL_COLUMNS if full else ()
         self.exact_when_ambiguous = exact_when_ambiguous
         twins = twins_of(mdp)
         self.sweep = sweep_for(mdp, twins, ties, full=full)
         self.reader = Reader(mdp, twins, ties, exactly=exact_when_ambiguous)
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray) -> PricedMotion:
-        """Price a block that begins with round `first_round`.
-
-        Its first `shared` rounds (one, unless the block opens the stream) belong to the block before:
-        they say where the motion starts and are not reported again.
-        """
+        """Price a block that begins with round `first_round`; its `shared` rounds are the last block's."""
         swept = self.sweep(losses)
         if not swept.finite.all():
             check_finite("losses", losses, offset=(first_round,))
             raise _overflow(first_round + int(swept.finite.argmin()))
         full: dict[str, Any] = {"variations": _variations(losses, first_round)} if self.full else {}
         doubts = self._settle(losses, swept, shared)
-        columns = {name: getattr(swept, name) for name in (PRICE_COLUMNS + self._detail_columns)}
+        columns = {name: getattr(swept, name) for name in (*PRICE_COLUMNS, *self.detail_columns)}
         motion = PricedMotion(**columns, **vars(doubts), **full)
         return PricedMotion(**_each_array(lambda rounds: rounds[shared:], motion))
-
-    @property
-    def _detail_columns(self) -> tuple[str, ...]:
-        return DETAIL_COLUMNS if self.full else ()
 
     def _settle(self, losses: FloatArray, swept: Swept, shared: int) -> Doubts:
         """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
@@ -177,14 +161,18 @@ class BlockPricer:
             readings = [one for one in (before, reading) if one is not None]
             # Advantages are a loss whose values are 0: swept, they give the row that this reading means.
             row = self.sweep(np.stack([one.advantages for one in readings]))
-            for name in (*ROW_COLUMNS, *self._detail_columns):
+            for name in (*ROW_COLUMNS, *self.detail_columns):
                 getattr(swept, name)[t] = getattr(row, name)[-1]
             doubts.enclose(t, float(swept.prices[t]), self.reader, readings, same=same)
         return doubts
 
 
 def _variations(losses: FloatArray, first_round: int) -> FloatArray:
-    moved, all_finite = loss_variations(losses)
+    """‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞, [B, 3]."""
+    from normalfan._kernels.variation import variations
+
+    moved: FloatArray
+    moved, all_finite = variations(losses)
     if not all_finite:  # at a state that no policy reaches, or a distance beyond all floats
         check_finite("losses", losses, offset=(first_round,))
         raise _overflow(first_round + int(np.isfinite(moved).all(axis=1).argmin()))

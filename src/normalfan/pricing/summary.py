@@ -28,55 +28,20 @@ NEGLIGIBLE = 0.01  # a price below this share of the round's value
 
 @dataclass(frozen=True, slots=True)
 class CostlyRound:
-    """A round with a high price, and the cell of the plan that carries most of it.
+    """A round with a high price, and the cell of the plan that carries most of it."""
 
-    Attributes
-    ----------
-    round, name : int, str
-        The round.
-    price, value, variation : float
-        Its price, its best expected loss, and how far the loss moved.
-    variation_rank : int
-        1 + the number of rounds that moved further.
-    cell : CostliestCell or None
-        Where most is paid; None where only a closer reading of a near-tie finds a price.
-    """
-
-    round: int
-    name: str
-    price: float
-    value: float
-    variation: float
-    variation_rank: int
-    cell: CostliestCell | None
+    round: int  # its number
+    name: str  # what it is called
+    price: float  # Γ_t
+    value: float  # J*_t, the best expected loss
+    variation: float  # how far the loss moved
+    variation_rank: int  # 1 + the number of rounds that moved further
+    cell: CostliestCell | None  # None where only a closer reading of a near-tie finds a price
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Summary:
     """A priced stream in a few numbers: what `summarise` returns.
-
-    Attributes
-    ----------
-    rounds, free, negligible, priced : int
-        How many rounds, and how many have no price, one below 1 % of the round's value, or a higher one.
-    crossed : int
-        Rounds whose optimal face is not the one before.
-    total, value : float
-        The sums of all prices, and of all best expected losses J*.
-    costliest : tuple of CostlyRound
-        Costliest first; rounds without a price are left out.
-    norm : str
-        Of the loss variation.
-    free_variation : float
-        The share of the loss variation that fell on free rounds.
-    rank_correlation : float or None
-        Spearman's, of price and variation; None where one of them is constant.
-    shared : int
-        How many of the costliest rounds are among as many that moved furthest.
-    ambiguous : int
-        Rounds whose price or crossing depends on a near-tie.
-    total_lowest, total_highest : float
-        The exact total lies between them: as far apart as rounding, and as near-ties leave it open.
 
     Examples
     --------
@@ -87,21 +52,21 @@ class Summary:
     Summary: 3 rounds, 1 free, 0 negligible, 1 priced, total price 0.5; costliest: 2 (0.5)
     """
 
-    rounds: int
-    free: int
-    negligible: int
-    priced: int
-    crossed: int
-    total: float
-    value: float
-    costliest: tuple[CostlyRound, ...]
-    norm: str
-    free_variation: float
-    rank_correlation: float | None
-    shared: int
-    ambiguous: int
-    total_lowest: float
-    total_highest: float
+    rounds: int  # how many
+    free: int  # rounds without a price
+    negligible: int  # with a price below 1 % of the round's value
+    priced: int  # with a higher one
+    crossed: int  # rounds whose optimal face is not the one before
+    total: float  # the sum of all prices
+    value: float  # the sum of all best expected losses J*
+    costliest: tuple[CostlyRound, ...]  # costliest first; rounds without a price are left out
+    norm: str  # of the loss variation
+    free_variation: float  # the share of the loss variation that fell on free rounds
+    rank_correlation: float | None  # Spearman's, of price and variation; None where one is constant
+    shared: int  # how many of the costliest rounds are among as many that moved furthest
+    ambiguous: int  # rounds whose price or crossing depends on a near-tie
+    total_lowest: float  # the exact total is at least this
+    total_highest: float  # and at most this; they differ by rounding, and by the open near-ties
 
     def __repr__(self) -> str:
         top = ", ".join(f"{printable(one.name):.40} ({number(one.price)})" for one in self.costliest[:3])
@@ -137,22 +102,19 @@ def summarise(
     Parameters
     ----------
     mdp : MDP
-        The problem.
-    losses : array [T, H, S, A] or LossStream
+    losses : array_like [T, H, S, A] or LossStream
         The losses that were priced; they must be readable a second time.
     motion : PricedMotion
         What `price_stream(mdp, losses, ties=ties)` returned.
-    costliest : int
+    costliest : int, default 5
         How many of the costliest rounds to look at.
-    norm : str or float
-        Of the loss variation: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
-    ties : TieRule
-        The tie rule that the stream was priced with.
+    norm : {"l1", "l2", "linf", 1, 2, inf}, default "l1"
+        Of the loss variation.
+    ties : TieRule, optional
 
     Returns
     -------
     Summary
-        Counts, totals and the costliest rounds.
 
     Raises
     ------

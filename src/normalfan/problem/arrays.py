@@ -23,11 +23,7 @@ SparseMatrix: TypeAlias = Any  # a scipy.sparse array or matrix: scipy has no ty
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 
 PROBABILITY_TOLERANCE = 1e-6
-"""How far a row of probabilities may be from summing to 1: rounding, not modelling.
-
-Rows rounded to float32, or divided there by a sum of a thousand entries, are off by some 1e-7. A row that
-sums to 0.9999 lacks something that no division brings back. Rows within the tolerance are divided by the sum.
-"""
+"""How far a row of probabilities may be from 1: float32 rounds by some 1e-7, but 0.9999 lacks something."""
 
 LEFT_ALONE = 16 * 2.0**-52
 """Rows this near to summing to 1 are not divided: what was divided once stays the same for ever."""
@@ -146,10 +142,7 @@ def read_only(array: AnyArray) -> AnyArray:
 
 
 def release_pages(array: npt.NDArray[Any]) -> None:
-    """Give the memory pages under `array` back to the system if a file backs them; otherwise do nothing.
-
-    Pages of a mapped file stay in memory after they were read: a stream longer than memory would fill it.
-    """
+    """Give the pages of a mapped file under `array` back: a stream longer than memory would fill it."""
     mapped = _mapped_file(array)
     if mapped is None or not hasattr(mmap, "MADV_DONTNEED") or not array.size:
         return

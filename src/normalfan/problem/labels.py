@@ -9,12 +9,7 @@ from normalfan.errors import InputError
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Labels:
-    """Names for steps, states and actions; they take no part in any computation.
-
-    Parameters
-    ----------
-    steps, states, actions : tuple of str, optional
-        One name for each index, all different. What has no names is called by its index.
+    """Names for steps, states and actions; what has none is called by its index.
 
     Examples
     --------
@@ -23,7 +18,7 @@ class Labels:
     ('full', '1')
     """
 
-    steps: tuple[str, ...] | None = None  # [H]
+    steps: tuple[str, ...] | None = None  # [H], all different
     states: tuple[str, ...] | None = None  # [S]
     actions: tuple[str, ...] | None = None  # [A]
 
@@ -32,15 +27,15 @@ class Labels:
         return f"Labels({', '.join(f'{len(names)} {kind}' for kind, names in counts if names)})"
 
     def step(self, h: int) -> str:
-        """The name of step `h`, or the index as text."""
+        """The name, or the index as text."""
         return self.steps[h] if self.steps else str(h)
 
     def state(self, s: int) -> str:
-        """The name of state `s`, or the index as text."""
+        """The name, or the index as text."""
         return self.states[s] if self.states else str(s)
 
     def action(self, a: int) -> str:
-        """The name of action `a`, or the index as text."""
+        """The name, or the index as text."""
         return self.actions[a] if self.actions else str(a)
 
 

@@ -1,11 +1,9 @@
-"""Losses: one of them, or a stream of them in blocks.
+"""Losses: one of them, or a stream of them in blocks of float64 arrays [B, H, S, A] with any strides.
 
-A stream hands out float64 arrays [B, H, S, A] with any strides. A block begins with the last round of the
-block before it, because a price needs the face of the round before: so blocks can be priced independently,
-in any order, by any thread. Nothing is copied that need not be: a mapped file is read page by page.
-
-Everything is a loss and minimised. Rewards are negated by name: `rewards(…)`. An array that lacks some of
-the axes T, H, S, A is constant along them and says so (`axes="TSA"`): axes are never guessed from a shape.
+A block begins with the last round of the block before it, because a price needs the face of the round before:
+so blocks can be priced independently. Nothing is copied that need not be: a mapped file is read page by page.
+Rewards are negated by name: `rewards(…)`. An array that lacks some of the axes T, H, S, A is constant along
+them and says so (`axes="TSA"`): axes are never guessed from a shape.
 """
 
 from __future__ import annotations
@@ -56,10 +54,7 @@ class LossStream(Protocol):
         return False
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        """Read the rounds in order as float64 blocks [B, H, S, A], each with at most `rounds` new rounds.
-
-        Each block after the first begins with the last round of the block before it. `shape` is [H, S, A].
-        """
+        """Yield blocks [B, H, S, A] of at most `rounds` new rounds, each after the last round so far."""
         ...
 
 
@@ -73,7 +68,6 @@ class ArrayLosses(LossStream):
     Parameters
     ----------
     array : array_like
-        The losses, with the axes that `axes` names.
     axes : str, default "THSA"
         The axes of `array`, in this order; along those that are missing the loss is the same.
     round_names : sequence of str, optional
@@ -176,9 +170,7 @@ class FactoredLosses(LossStream):
     Parameters
     ----------
     coefficients : array_like [T, K]
-        The θ of each round.
     features : array_like [K, H, S, A], or scipy sparse [K, H·S·A]
-        The Φ that they multiply.
     round_names, feature_names : sequence of str, optional
         What rounds and features are called in frames, reports and files.
 
@@ -268,7 +260,6 @@ def rewards(source: Losses) -> LossStream:
     Returns
     -------
     LossStream
-        Their negatives.
 
     Raises
     ------

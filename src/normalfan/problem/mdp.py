@@ -38,13 +38,11 @@ class MDP:
     horizon : int, optional
         The number of steps H; needed when one kernel serves all steps.
     labels : Labels, optional
-        Names for steps, states and actions.
 
     Raises
     ------
     InputError
-        If shapes do not fit, a row is not a distribution, a next state does not exist, or `horizon` is
-        missing or contradicts the transitions.
+        If shapes or `horizon` do not fit, a row is not a distribution, or a next state does not exist.
 
     Examples
     --------

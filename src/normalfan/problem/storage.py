@@ -1,12 +1,8 @@
-"""A problem as named arrays, the form in which it is stored in `.npz` files.
+"""A problem as named arrays, as it is stored in `.npz` files: schema, horizon, initial, and one of
 
-    schema, horizon, initial, and one of
-    dense        [K, S, A, S]
-    nexts        [K, S, A]
-    sparse       indptr [K, S·A + 1], indices and weights of all kernels one after the other
-    and, where there are names, step_labels [H], state_labels [S], action_labels [A]
+    dense [K, S, A, S],   nexts [K, S, A],   indptr [K, S·A + 1] with the indices and weights of all kernels,
 
-K is 1 for stationary transitions and H otherwise.
+K = 1 for stationary transitions, else H; where there are names, step_labels, state_labels, action_labels.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Transitions: two adjoint linear maps, in three representations.
+"""Transitions: two adjoint linear maps, in three representations that differ in these maps and nowhere else.
 
     expect : v   ↦  E[v(s') | s, a]                 backward, [S] → [S, A]
     push   : q_h ↦  Σ_{s,a} q_h(s,a) P_h(· | s,a)   forward,  [S, A] → [S]
 
-They are adjoint, ⟨q, expect v⟩ = ⟨push q, v⟩, and answer questions of support too: a sum of non-negative
-terms is positive exactly when one of them is. Dense, sparse and deterministic kernels differ in these maps
-and nowhere else. What is not linear (compiled kernels, exact rationals) reads the common `csr` form.
+They answer questions of support too: a sum of non-negative terms is positive exactly when one of them is.
+What is not linear (compiled kernels, exact rationals) reads the common `csr` form.
 """
 
 from __future__ import annotations
