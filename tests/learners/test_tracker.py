@@ -13,6 +13,7 @@ from normalfan import MDP, InputError, TieRule, learners, optimal_face
 from normalfan.learners.models import ExponentialAverage
 from normalfan.learners.protocol import Clairvoyant
 from normalfan.learners.selectors import (
+    FaceTracker,
     Lexicographic,
     Oracle,
     Predictive,
@@ -21,7 +22,6 @@ from normalfan.learners.selectors import (
     Selector,
 )
 from normalfan.learners.sticky import StickyEntropy
-from normalfan.learners.tracker import FaceTracker
 from normalfan.regret.decompose import decompose
 from normalfan.regret.run import run
 from normalfan_paper import learners as paper_learners

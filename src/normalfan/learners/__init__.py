@@ -22,6 +22,7 @@ from normalfan.learners.models import ExponentialAverage, FromHistory, LastLoss,
 from normalfan.learners.options import StepSize
 from normalfan.learners.protocol import Clairvoyant, Learner
 from normalfan.learners.selectors import (
+    FaceTracker,
     Lexicographic,
     Oracle,
     Predictive,
@@ -31,7 +32,6 @@ from normalfan.learners.selectors import (
 )
 from normalfan.learners.sticky import StickyEntropy
 from normalfan.learners.thresholded import ThresholdedMirrorDescent
-from normalfan.learners.tracker import FaceTracker
 from normalfan.learners.trust_region import TrustRegion
 
 __all__ = [

@@ -19,9 +19,8 @@ class PolicyBackup:
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> nf.learners.policy_backup(arms, [[[0.5, 0.5]]], [[[1.0, 2.0]]]).value(arms)
+    >>> arms = MDP([[0, 0]], initial=0, horizon=1)
+    >>> policy_backup(arms, [[[0.5, 0.5]]], [[[1.0, 2.0]]]).value(arms)
     1.5
     """
 
@@ -39,14 +38,11 @@ def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: npt.ArrayLike) -> Polic
     Parameters
     ----------
     mdp : MDP
-        The problem.
     policy, loss : array_like [H, S, A]
-        A distribution over actions at every step and state, and a loss.
 
     Returns
     -------
     PolicyBackup
-        V and Q.
 
     Raises
     ------
@@ -55,9 +51,8 @@ def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: npt.ArrayLike) -> Polic
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=2)
-    >>> nf.learners.policy_backup(arms, [[[0.5, 0.5]]] * 2, [[[1.0, 2.0]]] * 2).q[0]
+    >>> arms = MDP([[0, 0]], initial=0, horizon=2)
+    >>> policy_backup(arms, [[[0.5, 0.5]]] * 2, [[[1.0, 2.0]]] * 2).q[0]
     array([[2.5, 3.5]])
     """
     probability, cost = as_policy(mdp, policy), as_loss(mdp, loss)

@@ -1,25 +1,28 @@
-"""Which point of a face? The selectors of the tracker.
+"""The tracker, which plays on the optimal face of the last loss, and the selectors of its point there.
 
-A tracker stands on the optimal face of the last loss. Unless that is a single vertex, it has to choose one of
-its points; what the choice loses is the *selection error*, the part of the regret that no price accounts for.
+Its dynamic regret splits exactly (Theorem "Exact face-regret decomposition"), r_t = Γ_t + ε_t for every round
+after the first: the price of the crossing, which the losses alone decide, and the error of its selector.
 A point is given as a policy [H, S, A], supported on kept actions where the face can be, and uniform
 elsewhere, where nothing depends on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import as_deterministic_policy, optimal_backup, restricted_backup
-from normalfan.geometry.face import Face
+from normalfan.geometry.face import Face, optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.models import AnyModel, own_model, predicted_loss
 from normalfan.learners.options import Described
 from normalfan.pricing.crossing import price
-from normalfan.problem.arrays import FloatArray
+from normalfan.problem.arrays import FloatArray, read_only
+from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 
 
@@ -28,10 +31,8 @@ class Selector(Protocol):
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
-    >>> face = nf.optimal_face(arms, [[[5.0, 1.0, 1.0]]])
-    >>> nf.learners.Lexicographic().select(face, previous=[[[1.0, 0.0, 0.0]]])
+    >>> face = optimal_face(MDP([[0, 0, 0]], initial=0, horizon=1), [[[5.0, 1.0, 1.0]]])
+    >>> Lexicographic().select(face, previous=[[[1.0, 0.0, 0.0]]])
     array([[[0., 1., 0.]]])
     """
 
@@ -60,9 +61,8 @@ class Lexicographic(_Memoryless):
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> everything = nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1))
-    >>> nf.learners.Lexicographic().select(everything, previous=[[[0.0, 1.0]]])
+    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> Lexicographic().select(everything, previous=[[[0.0, 1.0]]])
     array([[[1., 0.]]])
     """
 
@@ -79,15 +79,11 @@ class RandomVertex(_Memoryless):
     Parameters
     ----------
     rng : numpy.random.Generator
-        The source of randomness.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import normalfan as nf
-    >>> everything = nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1))
-    >>> selector = nf.learners.RandomVertex(rng=np.random.default_rng(0))
-    >>> selector.select(everything, previous=[[[0.0, 1.0]]])
+    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> RandomVertex(rng=np.random.default_rng(0)).select(everything, previous=[[[0.0, 1.0]]])
     array([[[1., 0.]]])
     """
 
@@ -107,15 +103,11 @@ class RandomPoint(_Memoryless):
     Parameters
     ----------
     rng : numpy.random.Generator
-        The source of randomness.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import normalfan as nf
-    >>> everything = nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1))
-    >>> selector = nf.learners.RandomPoint(rng=np.random.default_rng(0))
-    >>> selector.select(everything, previous=[[[0.0, 1.0]]]).round(2)
+    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> RandomPoint(rng=np.random.default_rng(0)).select(everything, previous=[[[0.0, 1.0]]]).round(2)
     array([[[0.4, 0.6]]])
     """
 
@@ -133,14 +125,13 @@ class Oracle(Described):
     Parameters
     ----------
     ties : TieRule
-        Which actions count as equally good.
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> oracle = nf.learners.Oracle()
+    >>> oracle = Oracle()
     >>> oracle.foresee([[[2.0, 1.0]]])
-    >>> oracle.select(nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1)), previous=[[[1.0, 0.0]]])
+    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> oracle.select(everything, previous=[[[1.0, 0.0]]])
     array([[[0., 1.]]])
     """
 
@@ -175,19 +166,13 @@ class Predictive(Described):
     model : LossModel, callable or None
         Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
     ties : TieRule
-        Which actions count as equally good under the prediction.
-
-    Raises
-    ------
-    InputError
-        If the model is of another type.
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> selector = nf.learners.Predictive(nf.learners.ExponentialAverage(0.5))
+    >>> selector = Predictive(None)
     >>> selector.observe([[[3.0, 0.0]]])
-    >>> selector.select(nf.whole_polytope(nf.MDP([[0, 0]], initial=0, horizon=1)), previous=[[[1.0, 0.0]]])
+    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> selector.select(everything, previous=[[[1.0, 0.0]]])
     array([[[0., 1.]]])
     """
 
@@ -208,6 +193,52 @@ class Predictive(Described):
         if prediction is None:
             return np.zeros(face.mask.shape)
         return optimal_backup(face.mdp, prediction).settled(face.mdp, self.ties)
+
+
+class FaceTracker(Described):
+    """Plays on the optimal face of the last loss, at the point that its selector chooses.
+
+    In round 0, before any loss, it plays the uniform policy. It is `Clairvoyant` if its selector is.
+
+    Parameters
+    ----------
+    mdp : MDP
+    selector : Selector or None
+        For this tracker only; None is `Lexicographic()`: any better choice needs a parameter of the user's.
+    ties : TieRule
+
+    Examples
+    --------
+    >>> tracker = FaceTracker(MDP([[0, 0]], initial=0, horizon=1))
+    >>> tracker.observe(0, [[[1.0, 0.0]]])
+    >>> tracker.act(1)
+    array([[[0., 1.]]])
+    """
+
+    foresee: Callable[[FloatArray], None]  # of clairvoyant selectors only
+
+    def __init__(self, mdp: MDP, selector: Selector | None = None, *, ties: TieRule = DEFAULT_TIES) -> None:
+        self.mdp = mdp
+        self.selector: Selector = Lexicographic() if selector is None else selector
+        self.ties = ties
+        self.face: Face | None = None  # of the last loss
+        self._play = read_only(uniform_policy(mdp))
+        self._moved = False  # the face is newer than the play
+        if isinstance(self.selector, ClairvoyantSelector):
+            self.foresee = self.selector.foresee
+
+    def act(self, round: int) -> FloatArray:
+        # The selector is asked once a round: a random one must not draw again within it.
+        if self._moved and self.face is not None:
+            self._play = read_only(self.selector.select(self.face, self._play))
+            self._moved = False
+        return self._play
+
+    def observe(self, round: int, loss: npt.ArrayLike) -> None:
+        seen = as_loss(self.mdp, loss)
+        self.face = optimal_face(self.mdp, seen, ties=self.ties)
+        self.selector.observe(seen)
+        self._moved = True
 
 
 def first_vertex(face: Face) -> FloatArray:

@@ -1,14 +1,10 @@
 """The selector that stays near its last choice.
 
-On the face F, with a prediction m of the coming loss and the last choice z, the Bregman selector of the paper
-plays argmin_{u ∈ F} ⟨u, m⟩ + λ D(u, z). Here D(u, z) = Σ_{h,s} u_h(s) KL(π_u ‖ π_z)(h,s), and the minimum is
-ρ·W_1 of a soft backup over the kept actions (proof in docs/details/learners.md), with W_{H+1} = 0 and
-
-    X_h(s,a) = m_h(s,a) + E W_{h+1},
-    W_h(s)   = −λ log Σ_a π_z(a|s) exp(−X_h(s,a)/λ),          π(a|s) ∝ π_z(a|s) exp(−X_h(s,a)/λ).
-
+On the face F, with a prediction m of the coming loss and the last choice z, it plays the u ∈ F of least
+⟨u, m⟩ + λ D(u, z), with D(u, z) = Σ_{h,s} u_h(s) KL(π_u ‖ π_z)(h,s): a soft backup over the kept actions.
 D is infinite wherever u takes an action that π_z never takes, and the last play is usually a vertex, so it is
-mixed first: π_z = (1 − mixing) · π_played + mixing · (uniform over the kept actions).
+mixed first: π_z = (1 − mixing) · π_played + mixing · (uniform over the kept actions). The proof is in
+docs/details/learners.md.
 """
 
 from __future__ import annotations
@@ -23,8 +19,8 @@ from normalfan.learners.options import check_positive
 from normalfan.learners.selectors import Predictive
 from normalfan.problem.arrays import FloatArray, first_index
 
+# The paper names none; one in a hundred keeps every kept action within λ log(100 |kept|) of reach.
 MIXING = 0.01
-"""The paper names none; one in a hundred keeps every kept action within λ log(100 |kept|) of reach."""
 
 
 class StickyEntropy(Predictive):
@@ -35,21 +31,14 @@ class StickyEntropy(Predictive):
     model : LossModel, callable or None
         Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
     weight, mixing : float
-        λ, how strongly the last choice pulls, and the uniform policy's share in it, in (0, 1].
+        λ > 0, how strongly the last choice pulls, and the uniform policy's share in it, in (0, 1].
     ties : TieRule
-        Which actions count as equally good under the prediction.
-
-    Raises
-    ------
-    InputError
-        If the weight is not positive and finite, the mixing not in (0, 1], or the model of another type.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import normalfan as nf
     >>> face = nf.optimal_face(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[0.0, 0.0, 1.0]]])
-    >>> selector = nf.learners.StickyEntropy(None, weight=1.0, mixing=0.2)
+    >>> selector = StickyEntropy(None, weight=1.0, mixing=0.2)
     >>> selector.select(face, previous=np.array([[[0.0, 0.5, 0.5]]])).round(3)
     array([[[0.167, 0.833, 0.   ]]])
     """
