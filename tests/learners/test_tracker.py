@@ -20,8 +20,8 @@ from normalfan.learners.selectors import (
     RandomPoint,
     RandomVertex,
     Selector,
+    StickyEntropy,
 )
-from normalfan.learners.sticky import StickyEntropy
 from normalfan.regret.decompose import decompose
 from normalfan.regret.run import run
 from normalfan_paper import learners as paper_learners

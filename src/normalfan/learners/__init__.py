@@ -9,13 +9,14 @@ All play the uniform policy first and see the whole loss of every round.
 
 from __future__ import annotations
 
-from normalfan.learners.evaluation import PolicyBackup, policy_backup
 from normalfan.learners.mirror import (
     EuclideanMirrorDescent,
     Hedge,
     MirrorDescent,
     OptimisticHedge,
     OptimisticMirrorDescent,
+    PolicyBackup,
+    policy_backup,
     project_onto_simplex,
 )
 from normalfan.learners.models import ExponentialAverage, FromHistory, LastLoss, LossModel
@@ -29,8 +30,8 @@ from normalfan.learners.selectors import (
     RandomPoint,
     RandomVertex,
     Selector,
+    StickyEntropy,
 )
-from normalfan.learners.sticky import StickyEntropy
 from normalfan.learners.thresholded import ThresholdedMirrorDescent
 from normalfan.learners.trust_region import TrustRegion
 

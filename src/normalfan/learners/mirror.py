@@ -11,13 +11,14 @@ are stored as logs, exact even where π has underflowed to 0: what was unlearned
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.learners.evaluation import policy_backup
+from normalfan.geometry.bellman import as_policy
 from normalfan.learners.models import AnyModel, own_model, predicted_loss
 from normalfan.learners.options import (
     DEFAULT_ETA,
@@ -226,6 +227,60 @@ def project_onto_simplex(point: npt.ArrayLike) -> FloatArray:
     thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
     kept = np.flatnonzero(descending > thresholds)[-1]
     return np.asarray(np.maximum(y - thresholds[kept], 0.0))
+
+
+# --- what a policy costs, from every state and action on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyBackup:
+    """The values of one policy under one loss: what `policy_backup` returns.
+
+    Examples
+    --------
+    >>> arms = MDP([[0, 0]], initial=0, horizon=1)
+    >>> policy_backup(arms, [[[0.5, 0.5]]], [[[1.0, 2.0]]]).value(arms)
+    1.5
+    """
+
+    values: FloatArray  # [H+1, S] V^π, the expected loss from a step and state on; the last row is 0
+    q: FloatArray  # [H, S, A] Q^π, the same after a given first action
+
+    def value(self, mdp: MDP) -> float:
+        """J(π) = ρ·V_1, the expected loss of the policy from the start."""
+        return float(mdp.initial @ self.values[0])
+
+
+def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: npt.ArrayLike) -> PolicyBackup:
+    """Evaluate a policy under a loss: Q_h = ℓ_h + E V_{h+1} and V_h(s) = Σ_a π_h(a|s) Q_h(s,a), backward.
+
+    Parameters
+    ----------
+    mdp : MDP
+    policy, loss : array_like [H, S, A]
+
+    Returns
+    -------
+    PolicyBackup
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape, the loss is not finite, or the policy is no distribution.
+
+    Examples
+    --------
+    >>> arms = MDP([[0, 0]], initial=0, horizon=2)
+    >>> policy_backup(arms, [[[0.5, 0.5]]] * 2, [[[1.0, 2.0]]] * 2).q[0]
+    array([[2.5, 3.5]])
+    """
+    probability, cost = as_policy(mdp, policy), as_loss(mdp, loss)
+    values = np.zeros((mdp.horizon + 1, mdp.n_states))
+    q = np.empty(mdp.shape)
+    for h in range(mdp.horizon - 1, -1, -1):
+        q[h] = cost[h] + mdp.transitions.expect(h, values[h + 1])
+        values[h] = (probability[h] * q[h]).sum(axis=1)
+    return PolicyBackup(read_only(values), read_only(q))
 
 
 # --- exponential weights, kept in logs; all act on the last axis

@@ -17,8 +17,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.evaluation import PolicyBackup, policy_backup
-from normalfan.learners.mirror import MirrorDescent, entropic_step
+from normalfan.learners.mirror import MirrorDescent, PolicyBackup, entropic_step, policy_backup
 from normalfan.learners.options import StepSize, check_positive, check_step_size, step_size
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
