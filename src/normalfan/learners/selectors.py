@@ -203,7 +203,7 @@ class StickyEntropy(Predictive):
 
     With a prediction m and the last choice z: the u of least ⟨u, m⟩ + λ D(u, z), with D(u, z) =
     Σ_{h,s} u_h(s) KL(π_u ‖ π_z)(h,s), as docs/details/learners.md proves. D is infinite where π_z never takes
-    an action of u, so the last play is mixed: π_z = (1 − mixing) · π_played + mixing · (uniform over the kept).
+    an action of u, so the last play is mixed: π_z = (1 − mixing) · π_played + mixing · (uniform on kept).
 
     Parameters
     ----------
