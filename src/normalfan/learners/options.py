@@ -4,7 +4,7 @@
     (0.3, 0.25)
 
 A floor f > 0 mixes the stored policy with the uniform one after every step, π ← (1 − A·f) π + f. It decides
-comparisons between learners: docs/details/learners.md says how much. The paper names none, hence the default 0.
+comparisons between learners: docs/details/learners.md says how much. The paper names none, so it is 0.
 """
 
 from __future__ import annotations

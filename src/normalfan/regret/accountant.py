@@ -1,6 +1,6 @@
 """One round, accounted for; docs/details/regret.md has the derivation, and the yardsticks.
 
-With A the optimal advantages (zero where tied) and W the values of the restricted backup on the previous face,
+With A the optimal advantages (zero where tied) and W the values of the restricted backup on the last face,
 
     regret r = ⟨q, A⟩,      price Γ = ρ·W_1,      selection error ε = ⟨q, A + E W_{h+1} − W_h⟩
 
