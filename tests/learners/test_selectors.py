@@ -15,6 +15,7 @@ from normalfan import MDP, Face, occupancy
 from normalfan.geometry.face import canonical
 from normalfan.learners.models import LastLoss
 from normalfan.learners.selectors import (
+    FaceTracker,
     Lexicographic,
     Oracle,
     Predictive,
@@ -23,7 +24,6 @@ from normalfan.learners.selectors import (
     first_vertex,
     uniform_policy,
 )
-from normalfan.learners.tracker import FaceTracker
 from normalfan.regret.run import run
 
 

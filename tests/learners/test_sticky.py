@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 
 from normalfan import MDP, Face, InputError, occupancy, optimal_face
 from normalfan.learners.models import LastLoss
-from normalfan.learners.selectors import Selector
-from normalfan.learners.sticky import StickyEntropy, soft_backup
+from normalfan.learners.selectors import Selector, StickyEntropy, soft_backup
 
 
 def entropy_objective(

@@ -13,15 +13,15 @@ from normalfan import MDP, InputError, TieRule, learners, optimal_face
 from normalfan.learners.models import ExponentialAverage
 from normalfan.learners.protocol import Clairvoyant
 from normalfan.learners.selectors import (
+    FaceTracker,
     Lexicographic,
     Oracle,
     Predictive,
     RandomPoint,
     RandomVertex,
     Selector,
+    StickyEntropy,
 )
-from normalfan.learners.sticky import StickyEntropy
-from normalfan.learners.tracker import FaceTracker
 from normalfan.regret.decompose import decompose
 from normalfan.regret.run import run
 from normalfan_paper import learners as paper_learners

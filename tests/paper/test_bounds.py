@@ -15,9 +15,7 @@ from problems import random_problem
 from normalfan import MDP, Face, InputError, occupancy, optimal_face, value_error
 from normalfan.geometry.face import canonical, whole_polytope
 from normalfan.learners.models import ExponentialAverage, LastLoss
-from normalfan.learners.selectors import Predictive
-from normalfan.learners.sticky import StickyEntropy
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker, Predictive, StickyEntropy
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
 from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, suppression

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from normalfan import InputError, certify, check_certificate, cone_margin, optimal_face, price_stream
-from normalfan.learners.selectors import Lexicographic
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker, Lexicographic
 from normalfan.regret.decompose import decompose
 from normalfan.regret.run import run
 from normalfan_paper.environments.constructions import (

@@ -11,8 +11,7 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.learners.models import LastLoss
-from normalfan.learners.selectors import Lexicographic, Oracle
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker, Lexicographic, Oracle
 from normalfan_paper.environments.prefix_faces import Charge, PrefixFaces, flipping_bits, switching_faces
 from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
 from normalfan_paper.simulation import simulate_prefix_tracker

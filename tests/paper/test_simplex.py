@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import normalfan as nf
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker
 from normalfan_paper.environments.simplex_regimes import crossings
 from normalfan_paper.experiment import LedgerRow, Scale, Verdict
 from normalfan_paper.experiments.simplex.check import best_regrets

@@ -21,8 +21,7 @@ from normalfan.learners import (
     ThresholdedMirrorDescent,
     TrustRegion,
 )
-from normalfan.learners.entropy import entropic_step, probabilities, uniform_logs, with_floor
-from normalfan.learners.evaluation import policy_backup
+from normalfan.learners.mirror import entropic_step, policy_backup, probabilities, uniform_logs, with_floor
 from normalfan.problem.losses import ArrayLosses
 from normalfan_paper.environments.gridworlds import gridworld
 from normalfan_paper.simulation import (

@@ -13,8 +13,7 @@ from problems import Problem, random_problem
 
 from normalfan import MDP, InputError, TieRule, occupancy, optimal_face, price_stream
 from normalfan.geometry.bellman import optimal_backup
-from normalfan.learners.selectors import RandomPoint, uniform_policy
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker, RandomPoint, uniform_policy
 from normalfan.problem.losses import ArrayLosses, FactoredLosses
 from normalfan.regret.accountant import causal_distance
 from normalfan.regret.decompose import decompose

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import normalfan as nf
-from normalfan.learners.evaluation import policy_backup
+from normalfan.learners.mirror import policy_backup
 from normalfan.learners.protocol import Learner
 
 

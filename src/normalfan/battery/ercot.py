@@ -38,7 +38,6 @@ def ercot_prices(hub: str = "HB_HUBAVG") -> DayAheadPrices:
     Returns
     -------
     DayAheadPrices
-        728 days of 24 hours.
 
     Raises
     ------

@@ -24,29 +24,10 @@ POWERS = (0.0, 0.5, 1.0, -0.5, -1.0)
 class Battery:
     """A battery that trades a day's electricity prices; by default it stores four hours of full power.
 
-    The state is the charge, in equal levels; a step is an hour. In each hour the battery charges or
-    discharges at full or half power, or rests; a request beyond empty or full moves what there is. Energy is
-    lost on the way in and out, discharging wears the cells, and now and then a level leaks away. A day starts
-    empty, and what is left at its end is worth nothing.
-
-    The loss of hour h is price_h · (energy bought − energy sold) + wear · (energy discharged): linear in the
-    day's 24 prices, so a stream of days is a `FactoredLosses` of 24 features and one for the wear.
-
-    Parameters
-    ----------
-    capacity, power : float
-        MWh and MW.
-    levels : int
-        Of charge, empty and full included.
-    charging, discharging : float
-        MWh stored for each MWh bought, and sold for each MWh taken out.
-    leak, wear : float
-        The chance, each hour, of losing one level; $ for each MWh taken out.
-
-    Raises
-    ------
-    InputError
-        If an efficiency or a chance is out of range, or half power does not move a whole number of levels.
+    The state is the charge, in equal levels; a step is an hour, in which it charges or discharges at full or
+    half power, or rests; a request beyond empty or full moves what there is. A day starts empty, and what is
+    left at its end is worth nothing. The loss of hour h is price_h · (energy bought − energy sold) + wear ·
+    (energy discharged): a stream of days is a `FactoredLosses` of 24 prices and one feature for the wear.
 
     Examples
     --------
@@ -56,13 +37,13 @@ class Battery:
     array([   0., 7252.])
     """
 
-    capacity: float = 100.0
-    power: float = 25.0
-    levels: int = 41
-    charging: float = 0.93
-    discharging: float = 0.93
-    leak: float = 0.01
-    wear: float = 5.0
+    capacity: float = 100.0  # MWh
+    power: float = 25.0  # MW; half of it must move a whole number of levels an hour
+    levels: int = 41  # of charge, empty and full included
+    charging: float = 0.93  # MWh stored for each MWh bought
+    discharging: float = 0.93  # MWh sold for each MWh taken out
+    leak: float = 0.01  # the chance, each hour, of losing one level
+    wear: float = 5.0  # $ for each MWh taken out
 
     def __post_init__(self) -> None:
         for name in ("charging", "discharging"):

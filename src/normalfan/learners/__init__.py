@@ -9,29 +9,30 @@ All play the uniform policy first and see the whole loss of every round.
 
 from __future__ import annotations
 
-from normalfan.learners.evaluation import PolicyBackup, policy_backup
 from normalfan.learners.mirror import (
     EuclideanMirrorDescent,
     Hedge,
     MirrorDescent,
     OptimisticHedge,
     OptimisticMirrorDescent,
+    PolicyBackup,
+    policy_backup,
     project_onto_simplex,
 )
 from normalfan.learners.models import ExponentialAverage, FromHistory, LastLoss, LossModel
 from normalfan.learners.options import StepSize
 from normalfan.learners.protocol import Clairvoyant, Learner
 from normalfan.learners.selectors import (
+    FaceTracker,
     Lexicographic,
     Oracle,
     Predictive,
     RandomPoint,
     RandomVertex,
     Selector,
+    StickyEntropy,
 )
-from normalfan.learners.sticky import StickyEntropy
 from normalfan.learners.thresholded import ThresholdedMirrorDescent
-from normalfan.learners.tracker import FaceTracker
 from normalfan.learners.trust_region import TrustRegion
 
 __all__ = [

@@ -5,19 +5,20 @@ With Q^{π_t} the values of the played policy under the observed loss, the step
     argmin over π of Σ_{h,s} [ η_t ⟨π(·|s), Q^{π_t}(s,·)⟩ + KL(π(·|s) ‖ π_t(·|s)) ]
 
 linearises J_t at π_t and leaves the visiting probabilities of the states out of both terms, so that rarely
-visited states learn as fast as the others. Each loss is weighed by the step size of its own round.
+visited states learn as fast as the others. Each loss is weighed by the step size of its own round. Policies
+are stored as logs, exact even where π has underflowed to 0: what was unlearned can be learned again.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.learners.entropy import entropic_step, probabilities, uniform_logs, with_floor
-from normalfan.learners.evaluation import policy_backup
+from normalfan.geometry.bellman import as_policy
 from normalfan.learners.models import AnyModel, own_model, predicted_loss
 from normalfan.learners.options import (
     DEFAULT_ETA,
@@ -41,21 +42,14 @@ class MirrorDescent(Described):
     Parameters
     ----------
     mdp : MDP
-        The problem.
     eta : float or callable
-        The step size η, or a function that gives it for each round.
+        The step size η > 0, or a function that gives it for each round.
     floor : float
-        No action becomes less likely than this: each step mixes in the uniform policy.
-
-    Raises
-    ------
-    InputError
-        If the step size is not positive and finite, or the floor is not in [0, 1/A).
+        In [0, 1/A): no action becomes less likely than this.
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> learner = nf.learners.MirrorDescent(nf.MDP([[0, 1], [1, 1]], initial=0, horizon=2), eta=1.0)
+    >>> learner = MirrorDescent(MDP([[0, 1], [1, 1]], initial=0, horizon=2), eta=1.0)
     >>> learner.observe(0, [[[0, 0], [0, 0]], [[0, 0], [5, 5]]])     # the second state is costly at the end
     >>> learner.act(1)[0, 0].round(2)                                # so the first step avoids it
     array([0.99, 0.01])
@@ -94,24 +88,16 @@ class OptimisticMirrorDescent(MirrorDescent):
     Parameters
     ----------
     mdp : MDP
-        The problem.
     eta : float or callable
-        The step size η, or a function that gives it for each round.
+        The step size η > 0, or a function that gives it for each round.
     model : LossModel, callable or None
         Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
     floor : float
-        No action becomes less likely than this, neither in g_t nor in the play.
-
-    Raises
-    ------
-    InputError
-        If the step size is not positive and finite, the floor not in [0, 1/A), or the model of another type.
+        In [0, 1/A): no action becomes less likely than this, neither in g_t nor in the play.
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> learner = nf.learners.OptimisticMirrorDescent(arms, eta=1.0)
+    >>> learner = OptimisticMirrorDescent(MDP([[0, 0]], initial=0, horizon=1), eta=1.0)
     >>> learner.observe(0, [[[0.0, 1.0]]])
     >>> learner.act(1).round(2)                   # the loss counts twice: it was seen, and is expected again
     array([[[0.88, 0.12]]])
@@ -147,15 +133,9 @@ class OptimisticMirrorDescent(MirrorDescent):
 class Hedge(MirrorDescent):
     """`MirrorDescent` on one state and step: w_{t+1}(a) ∝ w_t(a) exp(−η_t ℓ_t(a)). Same arguments.
 
-    Raises
-    ------
-    InputError
-        If the problem has more steps or states, or as in `MirrorDescent`.
-
     Examples
     --------
-    >>> import normalfan as nf
-    >>> learner = nf.learners.Hedge(nf.MDP([[0, 0]], initial=0, horizon=1), eta=1.0)
+    >>> learner = Hedge(MDP([[0, 0]], initial=0, horizon=1), eta=1.0)
     >>> learner.observe(0, [[[0.0, 1.0]]])
     >>> learner.act(1).round(2)
     array([[[0.73, 0.27]]])
@@ -167,15 +147,9 @@ class Hedge(MirrorDescent):
 class OptimisticHedge(OptimisticMirrorDescent):
     """`OptimisticMirrorDescent` on one state and step: it plays ∝ w_t(a) exp(−η_t m_t(a)). Same arguments.
 
-    Raises
-    ------
-    InputError
-        If the problem has more steps or states, or as in `OptimisticMirrorDescent`.
-
     Examples
     --------
-    >>> import normalfan as nf
-    >>> learner = nf.learners.OptimisticHedge(nf.MDP([[0, 0]], initial=0, horizon=1), eta=1.0)
+    >>> learner = OptimisticHedge(MDP([[0, 0]], initial=0, horizon=1), eta=1.0)
     >>> learner.observe(0, [[[0.0, 1.0]]])
     >>> learner.act(1).round(2)
     array([[[0.88, 0.12]]])
@@ -194,17 +168,11 @@ class EuclideanMirrorDescent(Described):
     mdp : MDP
         A problem of one step and one state.
     eta : float or callable
-        The step size η, or a function that gives it for each round.
-
-    Raises
-    ------
-    InputError
-        If the problem has more steps or states, or the step size is not positive and finite.
+        The step size η > 0, or a function that gives it for each round.
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> learner = nf.learners.EuclideanMirrorDescent(nf.MDP([[0, 0]], initial=0, horizon=1), eta=0.5)
+    >>> learner = EuclideanMirrorDescent(MDP([[0, 0]], initial=0, horizon=1), eta=0.5)
     >>> learner.observe(0, [[[0.0, 0.5]]])
     >>> learner.act(1)
     array([[[0.625, 0.375]]])
@@ -229,12 +197,10 @@ def project_onto_simplex(point: npt.ArrayLike) -> FloatArray:
     Parameters
     ----------
     point : array_like [A]
-        Any numbers, at least one.
 
     Returns
     -------
     array [A]
-        That distribution.
 
     Raises
     ------
@@ -243,8 +209,7 @@ def project_onto_simplex(point: npt.ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> nf.learners.project_onto_simplex([0.75, 0.75, -2.0])
+    >>> project_onto_simplex([0.75, 0.75, -2.0])
     array([0.5, 0.5, 0. ])
     """
     numbers = read_numbers("point", point)
@@ -262,3 +227,95 @@ def project_onto_simplex(point: npt.ArrayLike) -> FloatArray:
     thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
     kept = np.flatnonzero(descending > thresholds)[-1]
     return np.asarray(np.maximum(y - thresholds[kept], 0.0))
+
+
+# --- what a policy costs, from every state and action on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyBackup:
+    """The values of one policy under one loss: what `policy_backup` returns.
+
+    Examples
+    --------
+    >>> arms = MDP([[0, 0]], initial=0, horizon=1)
+    >>> policy_backup(arms, [[[0.5, 0.5]]], [[[1.0, 2.0]]]).value(arms)
+    1.5
+    """
+
+    values: FloatArray  # [H+1, S] V^π, the expected loss from a step and state on; the last row is 0
+    q: FloatArray  # [H, S, A] Q^π, the same after a given first action
+
+    def value(self, mdp: MDP) -> float:
+        """J(π) = ρ·V_1, the expected loss of the policy from the start."""
+        return float(mdp.initial @ self.values[0])
+
+
+def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: npt.ArrayLike) -> PolicyBackup:
+    """Evaluate a policy under a loss: Q_h = ℓ_h + E V_{h+1} and V_h(s) = Σ_a π_h(a|s) Q_h(s,a), backward.
+
+    Parameters
+    ----------
+    mdp : MDP
+    policy, loss : array_like [H, S, A]
+
+    Returns
+    -------
+    PolicyBackup
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape, the loss is not finite, or the policy is no distribution.
+
+    Examples
+    --------
+    >>> arms = MDP([[0, 0]], initial=0, horizon=2)
+    >>> policy_backup(arms, [[[0.5, 0.5]]] * 2, [[[1.0, 2.0]]] * 2).q[0]
+    array([[2.5, 3.5]])
+    """
+    probability, cost = as_policy(mdp, policy), as_loss(mdp, loss)
+    values = np.zeros((mdp.horizon + 1, mdp.n_states))
+    q = np.empty(mdp.shape)
+    for h in range(mdp.horizon - 1, -1, -1):
+        q[h] = cost[h] + mdp.transitions.expect(h, values[h + 1])
+        values[h] = (probability[h] * q[h]).sum(axis=1)
+    return PolicyBackup(read_only(values), read_only(q))
+
+
+# --- exponential weights, kept in logs; all act on the last axis
+
+
+def uniform_logs(shape: tuple[int, ...]) -> FloatArray:
+    """Log-probabilities of the uniform distribution."""
+    return np.full(shape, -np.log(shape[-1]))
+
+
+def entropic_step(logs: FloatArray, costs: FloatArray) -> FloatArray:
+    """The logs of π'(a) ∝ π(a) exp(−c(a)).
+
+    >>> moved = entropic_step(uniform_logs((2,)), np.array([0.0, 5000.0]))
+    >>> np.exp(entropic_step(moved, np.array([5000.0, 0.0]))), np.exp(with_floor(moved, 0.125))
+    (array([0.5, 0.5]), array([0.875, 0.125]))
+    """
+    # Costs count up to a constant: measured from the least, large ones leave log π its digits.
+    return normalised(logs - (costs - costs.min(axis=-1, keepdims=True)))
+
+
+def normalised(logs: FloatArray) -> FloatArray:
+    """The logs of weights, shifted so that the weights sum to 1."""
+    # In two shifts: one by log Σ exp at once would leave large logs a sum that is off in its digits.
+    topped = logs - logs.max(axis=-1, keepdims=True)
+    return np.asarray(topped - np.log(np.exp(topped).sum(axis=-1, keepdims=True)))
+
+
+def with_floor(logs: FloatArray, floor: float) -> FloatArray:
+    """log((1 − A·f) π + f): the policy mixed with the uniform one (see `options`)."""
+    if floor == 0:
+        return logs
+    return np.asarray(np.logaddexp(logs + np.log1p(-logs.shape[-1] * floor), np.log(floor)))
+
+
+def probabilities(logs: FloatArray) -> FloatArray:
+    """The policy itself, read-only."""
+    return read_only(np.exp(logs))

@@ -25,8 +25,7 @@ class LossModel(Protocol):
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> isinstance(nf.learners.LastLoss(), nf.learners.LossModel)
+    >>> isinstance(LastLoss(), LossModel)
     True
     """
 
@@ -42,8 +41,7 @@ class LastLoss(Described):
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> model = nf.learners.LastLoss()
+    >>> model = LastLoss()
     >>> model.update([[[1.0, 2.0]]])
     >>> model.predict()
     array([[[1., 2.]]])
@@ -65,17 +63,11 @@ class ExponentialAverage(Described):
     Parameters
     ----------
     rate : float
-        The weight of the newest loss, above 0; with 1 it is `LastLoss`.
-
-    Raises
-    ------
-    InputError
-        If the rate is not above 0 and at most 1.
+        The weight of the newest loss, in (0, 1]; with 1 it is `LastLoss`.
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> model = nf.learners.ExponentialAverage(rate=0.5)
+    >>> model = ExponentialAverage(rate=0.5)
     >>> model.update([[[0.0, 0.0]]])
     >>> model.update([[[1.0, 3.0]]])
     >>> model.predict()
@@ -110,8 +102,7 @@ class FromHistory(Described):
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> model = nf.learners.FromHistory(lambda losses: 2 * losses[-1])
+    >>> model = FromHistory(lambda losses: 2 * losses[-1])
     >>> model.update([[[1.0, 2.0]]])
     >>> model.predict()
     array([[[2., 4.]]])

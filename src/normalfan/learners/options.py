@@ -1,13 +1,10 @@
 """The numbers a learner is built with: step sizes, floors and their checks.
 
-A step size is a number or a schedule, a function of the round:
-
     >>> step_size(0.3, round=7), step_size(lambda t: 1 / (1 + t), round=3)
     (0.3, 0.25)
 
-Exponential weights remember without limit. A floor f > 0 mixes the stored policy with the uniform one after
-every step, π ← (1 − A·f) π + f, so that no action is ever less likely than f. The paper names no floor, hence
-the default 0, but it decides comparisons between learners: docs/details/learners.md says how much.
+A floor f > 0 mixes the stored policy with the uniform one after every step, π ← (1 − A·f) π + f. It decides
+comparisons between learners: docs/details/learners.md says how much. The paper names none, so it is 0.
 """
 
 from __future__ import annotations

@@ -41,10 +41,8 @@ class Clairvoyant(Learner, Protocol):
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> tracker = nf.learners.FaceTracker(arms, nf.learners.Oracle())
-    >>> isinstance(tracker, nf.learners.Clairvoyant)
+    >>> from normalfan.learners import FaceTracker, Oracle
+    >>> isinstance(FaceTracker(MDP([[0, 0]], initial=0, horizon=1), Oracle()), Clairvoyant)
     True
     """
 

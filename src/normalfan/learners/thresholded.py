@@ -1,13 +1,12 @@
 """Advantage-thresholded mirror descent (the paper's section of that name).
 
-An optimal backup of the loss that the model predicts gives advantages Â, and the actions that may be optimal
-next, near(h, s) = {a : Â_h(s,a) ≤ threshold}. The mirror step charges a penalty λ for all others:
+With Â the optimal advantages of the predicted loss, near(h,s) = {a : Â_h(s,a) ≤ threshold} up to rounding,
+the mirror step charges a penalty λ for all other actions:
 
     π_{t+1}(a|s) ∝ π_t(a|s) exp(−η Q^{π_t}(s,a) − λ·1{a ∉ near(h,s)})          the paper's text
     π_{t+1}(a|s) ∝ π_t(a|s) exp(−η (Q^{π_t}(s,a) + λ·1{a ∉ near(h,s)}))        the paper's proof
 
-The two disagree on whether η multiplies λ; `penalty_inside_step` chooses. docs/details/learners.md has the
-other readings. An advantage that exceeds the threshold only by rounding, as the tie rule has it, is near.
+`penalty_inside_step` chooses between them; docs/details/learners.md has the other readings.
 """
 
 from __future__ import annotations
@@ -24,11 +23,8 @@ from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 
-DEFAULT_THRESHOLD = 0.1
-"""The middle of the paper's sweep, 0.02 to 0.18."""
-
-DEFAULT_PENALTY = 0.35
-"""The smaller of the paper's two, 0.35 and 0.7."""
+DEFAULT_THRESHOLD = 0.1  # the middle of the paper's sweep, 0.02 to 0.18
+DEFAULT_PENALTY = 0.35  # the smaller of the paper's two, 0.35 and 0.7
 
 
 class ThresholdedMirrorDescent(MirrorDescent):
@@ -37,30 +33,22 @@ class ThresholdedMirrorDescent(MirrorDescent):
     Parameters
     ----------
     mdp : MDP
-        The problem.
     eta : float or callable
-        The step size η, or a function that gives it for each round.
+        The step size η > 0, or a function that gives it for each round.
     threshold, penalty : float
-        The largest predicted advantage that is near-optimal, and λ, the charge on all other actions.
+        The largest predicted advantage that is near-optimal, and λ, the finite charge on all others; ≥ 0.
     penalty_inside_step : bool
         Whether η multiplies λ, as in the paper's proof; false is the paper's text.
     model : LossModel, callable or None
         Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
     floor : float
-        No action becomes less likely than this: each step mixes in the uniform policy.
+        In [0, 1/A): no action becomes less likely than this.
     ties : TieRule
-        Which differences from the threshold are rounding.
-
-    Raises
-    ------
-    InputError
-        If the threshold is negative, the penalty negative or infinite, or as in `OptimisticMirrorDescent`.
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
-    >>> learner = nf.learners.ThresholdedMirrorDescent(arms, eta=1e-9, threshold=0.1, penalty=1.0)
+    >>> arms = MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> learner = ThresholdedMirrorDescent(arms, eta=1e-9, threshold=0.1, penalty=1.0)
     >>> learner.observe(0, [[[0.0, 0.1, 0.5]]])
     >>> learner.act(1).round(2)
     array([[[0.42, 0.42, 0.16]]])

@@ -1,14 +1,11 @@
 """Trust regions: the best policy that is not far from the last one.
 
-With Q the values of the played policy π_t under the observed loss, d its visiting probabilities, and KL the
-relative entropy KL(π' ‖ π_t) at a state, the step minimises ⟨π', Q⟩ + KL / η subject to
+With Q the values of the played policy π_t under the observed loss, d its visiting probabilities, and KL that
+of π' from π_t at a state, the step minimises ⟨π', Q⟩ + KL / η subject to
 
     per state:  KL ≤ α everywhere,   trajectory:  Σ_{h,s} d_h(s) KL ≤ α,   average:  Σ_{h,s} d_h(s) KL ≤ α·H.
 
-The paper says "a trust-region update, α = 0.12" and no more, so all three are here: docs/details/learners.md.
-The solution is π' ∝ π_t exp(−x Q) with the largest x ≤ η that satisfies the constraint. The default η is
-finite and large: the radius binds wherever values differ by more than a few tenths, and nothing is ever lost
-for good, as it is in the greedy limit that η = ∞ can reach.
+The solution is π' ∝ π_t exp(−x Q) with the largest x ≤ η that satisfies it: docs/details/learners.md.
 """
 
 from __future__ import annotations
@@ -20,21 +17,15 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.entropy import entropic_step
-from normalfan.learners.evaluation import PolicyBackup, policy_backup
-from normalfan.learners.mirror import MirrorDescent
+from normalfan.learners.mirror import MirrorDescent, PolicyBackup, entropic_step, policy_backup
 from normalfan.learners.options import StepSize, check_positive, check_step_size, step_size
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 
 Kind: TypeAlias = Literal["per state", "average", "trajectory"]
 
-DEFAULT_RADIUS = 0.12
-"""The paper's α."""
-
-RELATIVE_ACCURACY = 1e-12
-"""How close to the radius, relative to it, a binding divergence is brought (logs beyond 1e4 allow less)."""
-
+DEFAULT_RADIUS = 0.12  # the paper's α
+RELATIVE_ACCURACY = 1e-12  # of a binding divergence, relative to the radius (logs beyond 1e4 allow less)
 MOST_ITERATIONS = 500
 
 
@@ -44,27 +35,19 @@ class TrustRegion(MirrorDescent):
     Parameters
     ----------
     mdp : MDP
-        The problem.
     eta : float or callable
-        The largest step size η, or a function that gives it for each round; may be inf.
+        The largest step size η > 0, or a function that gives it for each round; may be inf.
     radius : float
-        α, the relative entropy that a step may spend; inf gives mirror descent.
+        α > 0, the relative entropy that a step may spend; inf gives mirror descent.
     kind : {"per state", "average", "trajectory"}
         What it limits: the step at every state, or its mean or expected sum along a trajectory.
     floor : float
-        No action becomes less likely than this: each step mixes in the uniform policy.
+        In [0, 1/A): no action becomes less likely than this.
     ties : TieRule
-        Which differences of Q are rounding.
-
-    Raises
-    ------
-    InputError
-        If eta or the radius is not positive, the kind unknown, or the floor not in [0, 1/A).
 
     Examples
     --------
-    >>> import normalfan as nf
-    >>> learner = nf.learners.TrustRegion(nf.MDP([[0, 0]], initial=0, horizon=1), radius=0.12)
+    >>> learner = TrustRegion(MDP([[0, 0]], initial=0, horizon=1), radius=0.12)
     >>> learner.observe(0, [[[0.0, 1.0]]])
     >>> learner.act(1).round(2)
     array([[[0.74, 0.26]]])

@@ -1,11 +1,10 @@
 """One round, accounted for; docs/details/regret.md has the derivation, and the yardsticks.
 
-A play q meets a loss with optimal advantages A (zero where the tie rule counts them as none). With W the
-values of the restricted backup on the previous optimal face, 0 where that never is,
+With A the optimal advantages (zero where tied) and W the values of the restricted backup on the last face,
 
-    regret r = ⟨q, A⟩,      price Γ = ρ·W_1,      selection error ε = ⟨q, A + E W_{h+1} − W_h⟩.
+    regret r = ⟨q, A⟩,      price Γ = ρ·W_1,      selection error ε = ⟨q, A + E W_{h+1} − W_h⟩
 
-On the face all terms of ε are non-negative. The three are computed apart, so that r = Γ + ε can fail.
+of a play q. The three are computed apart, so that r = Γ + ε can fail.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from normalfan.learners.selectors import first_vertex
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 
-ON_FACE_TOLERANCE = 1e-9
-"""The mass off the face, as an expected number of steps, up to which a play counts as on it."""
+ON_FACE_TOLERANCE = 1e-9  # the expected number of steps off the face up to which a play counts as on it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

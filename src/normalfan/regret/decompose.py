@@ -1,9 +1,6 @@
 """Dynamic regret, split into what the losses cost and what the learner lost.
 
-For a learner that plays on the previous optimal face (Theorem "Exact face-regret decomposition")
-
-    DReg_T = r_0 + Σ_{t≥1} Γ_t + Σ_{t≥1} ε_t,        r_t = Γ_t + ε_t for t ≥ 1, rounds from 0.
-
+For a learner on the previous optimal face r_t = Γ_t + ε_t, t ≥ 1 (Theorem "Exact face-regret decomposition").
 Round 0 has no previous face: its whole regret is `first_regret`. The three columns come from three formulas
 (docs/details/regret.md), so that the identity is a finding; `residual` says how far it is off. A round off
 the face has no such split: it is flagged in `on_face`, and its selection, still r − Γ, may be negative.
@@ -41,26 +38,10 @@ class Decomposition:
     """
 
     log: RunLog  # the run whose regret is split
-
-    @property
-    def regret(self) -> FloatArray:
-        """[T]: r_t, regret against the best of each round."""
-        return self.log.regrets
-
-    @property
-    def price(self) -> FloatArray:
-        """[T]: Γ_t, the least regret of staying on the previous face; 0 in round 0."""
-        return self.log.prices
-
-    @property
-    def selection(self) -> FloatArray:
-        """[T]: ε_t, what the choice on the face lost; negative only where `on_face` is false."""
-        return self.log.selections
-
-    @property
-    def on_face(self) -> BoolArray:
-        """[T]: whether the play was on the previous face; true in round 0."""
-        return self.log.on_face
+    regret: FloatArray  # [T] r_t, against the best of each round
+    price: FloatArray  # [T] Γ_t, the least regret of staying on the previous face; 0 in round 0
+    selection: FloatArray  # [T] ε_t, what the choice on the face lost; negative only where `on_face` is false
+    on_face: BoolArray  # [T] whether the play was on the previous face; true in round 0
 
     @property
     def exact(self) -> bool:
@@ -152,20 +133,16 @@ def decompose(log: RunLog) -> Decomposition:
     Parameters
     ----------
     log : RunLog
-        What `run` returned.
 
     Returns
     -------
     Decomposition
-        With `regret`, `price`, `selection` and `on_face`, each [T].
 
     Examples
     --------
     >>> import normalfan as nf
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
-    >>> losses = [[[[0.0, 1.0]]], [[[1.0, 0.0]]]]
-    >>> split = nf.decompose(nf.run(arms, nf.learners.FaceTracker(arms), losses))
-    >>> split.total_regret, split.first_regret, split.total_price, split.total_selection
-    (1.5, 0.5, 1.0, 0.0)
+    >>> decompose(nf.run(arms, nf.learners.FaceTracker(arms), [[[[0.0, 1.0]]], [[[1.0, 0.0]]]]))
+    Decomposition: 2 rounds, regret 1.5 = first round 0.5 + price 1 + selection 0
     """
-    return Decomposition(log)
+    return Decomposition(log, log.regrets, log.prices, log.selections, log.on_face)

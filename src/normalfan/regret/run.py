@@ -1,14 +1,4 @@
-"""A learner against a stream of losses.
-
-    for round, loss in enumerate(losses):
-        foresee(loss)            only of a clairvoyant learner
-        policy = act(round)
-        account(loss, policy)
-        observe(round, loss)
-
-From an iterable one round is taken at a time and not before the round before it is over, so an adversary may
-be a generator that looks at the learner.
-"""
+"""A learner against a stream of losses, round by round: foresee if clairvoyant, act, account, observe."""
 
 from __future__ import annotations
 
@@ -109,22 +99,19 @@ def run(
     Parameters
     ----------
     mdp : MDP
-        The problem that the learner was built for.
     learner : Learner
-        Anything with `act(round)` and `observe(round, loss)`: see `normalfan.learners`.
+        Built for the same problem; see `normalfan.learners`.
     losses : array [T, H, S, A], LossStream or iterable of arrays [H, S, A]
-        From an iterable a round is taken only when the round before is over: it may look at the learner.
+        From an iterable a round is taken only when the one before is over: an adversary may see the learner.
     ties : TieRule
         What the accounts call optimal; give the learner the same rule if it has one.
     keep : {"nothing", "policies", "occupancies"}
         Whether the log keeps the plays, T·H·S·A numbers, and in which form.
     progress : bool
-        Show a progress bar.
 
     Returns
     -------
     RunLog
-        Regret, price, selection error and yardsticks of every round; see `decompose`.
 
     Raises
     ------

@@ -1,13 +1,9 @@
 """Holding costs: what it costs to keep any plan on any later day.
 
-A plan made on day j and kept on day t costs, beyond the best possible on that day,
-
-    C[j,t] = ⟨q_j, ℓ_t⟩ − J*_t = ⟨q_j, A_t⟩ ≥ 0,
-
-with q_j the plan's occupancy measure and A_t the optimal advantages of day t. For factored losses
-ℓ_t = Σ_k θ_t[k] Φ_k a plan matters through its K exposures ⟨q_j, Φ_k⟩ only: C is one product of an [n, K] and
-a [K, n] matrix. Other losses take the second form, in blocks. The price of a *face* instead of a plan is that
-of its best policy on each day, min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more.
+A plan of day j with occupancy q_j costs C[j,t] = ⟨q_j, ℓ_t⟩ − J*_t = ⟨q_j, A_t⟩ ≥ 0 on day t beyond the best.
+For factored losses ℓ_t = Σ_k θ_t[k] Φ_k a plan matters through its K exposures ⟨q_j, Φ_k⟩ only: C is one
+product of an [n, K] and a [K, n] matrix. Other losses take the second form, in blocks. The price of a *face*
+is that of its best policy on each day, min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more.
 """
 
 from __future__ import annotations
@@ -48,30 +44,17 @@ Reading: TypeAlias = Literal["plan", "face"]
 class HoldingCosts:
     """What keeping every plan costs on every later day; made by `holding_costs`.
 
-    Attributes
-    ----------
-    costs : array [n, n]
-        At [d, t], of the plan that starts to serve on day d, on day t; nan where t < d.
-    values : array [n]
-        J*, the best expected loss of each day.
-    known : {"before", "after"}
-        Whether the loss of a day is known before acting on it, or only after.
-    window : int
-        Plans are made for the mean loss of so many days.
-    round_names : tuple of str or None
-        What the days [n] are called; None where they are numbered.
-
     Examples
     --------
     >>> HoldingCosts(np.array([[0.0, 1.0], [np.nan, 0.0]]), np.zeros(2), "before", 1)
     HoldingCosts: 2 days, plans for the last day, losses known before acting
     """
 
-    costs: FloatArray
-    values: FloatArray
-    known: Known
-    window: int
-    round_names: tuple[str, ...] | None = None
+    costs: FloatArray  # [n, n] at [d, t] of the plan that serves from day d on, on day t; nan where t < d
+    values: FloatArray  # [n] J*, the best expected loss of each day
+    known: Known  # whether the loss of a day is known before acting on it, or only after
+    window: int  # plans are made for the mean loss of so many days
+    round_names: tuple[str, ...] | None = None  # [n] what the days are called; None where they are numbered
 
     def __repr__(self) -> str:
         return f"HoldingCosts: {self.description}"
@@ -129,21 +112,16 @@ def holding_costs(
     Parameters
     ----------
     mdp : MDP
-        The problem.
     losses : array_like or LossStream
-        One round a day, as for `price_stream`.
+        One round a day.
     window : int
         A plan is made for the mean of so many last losses.
     known : {"before", "after"}
-        With "before" the plan of day d uses the loss of day d and serves from that day on. With "after" it
-        uses the losses up to day d − 1, so acting starts on the second day of the stream.
+        With "after" the plan of day d uses the losses up to day d − 1: acting starts on the second day.
     reading : {"plan", "face"}
-        The price of one plan (of tied actions it takes the first), or of the best policy of its optimal face
-        on each day, which takes n² backups.
+        Price the plan (the first of tied actions), or the best policy of its face each day: n² backups.
     ties : TieRule
-        When two actions count as equally good.
     progress : bool
-        Show a progress bar.
 
     Returns
     -------
@@ -222,12 +200,9 @@ def _by_advantages(
 
 
 def _of_faces(mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, progress: bool) -> FloatArray:
-    """The price of every face on every later day, by the compiled code that prices streams.
-
-    A stream is priced against the face of the round before. So for each age k the rounds are laid out in
-    pairs, the loss m_j that a plan is made for and the day on which it is kept, m_0, ℓ_k, m_1, ℓ_{k+1}, …,
-    and every second price is one of those wanted.
-    """
+    # A stream is priced against the face of the round before. So for each age k the rounds are laid out in
+    # pairs, the loss m_j that a plan is made for and the day on which it is kept, m_0, ℓ_k, m_1, ℓ_{k+1}, …,
+    # and every second price is one of those wanted.
     if isinstance(stream, FactoredLosses):
         days, features = stream.coefficients, stream.features
     else:

@@ -1,10 +1,9 @@
 """Regret against the number of re-plans, for every rule over many settings.
 
-One number cannot rank rules, because each trades regret for re-plans through a setting of its own. So each
-family is run with many settings, each run is a point, and what a family can do with at most k re-plans is the
-least regret of its points with at most k. Settings are picked in hindsight, for every family alike: the curve
-shows what a rule could do if tuned well, not how to tune it. A family with more settings has more tries, so
-their number is kept. The hindsight curve below all of them (`least_regrets`) is what no rule can beat.
+Each rule trades regret for re-plans through a setting of its own, so each family is run with many: what it
+can do with at most k re-plans is the least regret of its points with at most k. Settings are picked in
+hindsight: the curve shows what a rule could do if tuned well, not how to tune it; a family with more settings
+has more tries. The hindsight curve below all of them (`least_regrets`) is what no rule can beat.
 """
 
 from __future__ import annotations
@@ -38,25 +37,16 @@ CHEAPEST = "cheapest in hindsight"
 class Point:
     """One run of a rule: a point of a `RegretCurve`.
 
-    Attributes
-    ----------
-    family : str
-        Such as "CUSUM".
-    rule : Rule
-    replans : int
-    regret : float
-        Over all days, without the cost of re-planning.
-
     Examples
     --------
     >>> Point("periodic", Periodic(7), replans=51, regret=20.0).total(cost=2.0)
     122.0
     """
 
-    family: str
-    rule: Rule
-    replans: int
-    regret: float
+    family: str  # such as "CUSUM"
+    rule: Rule  # with its settings
+    replans: int  # how many
+    regret: float  # over all days, without the cost of re-planning
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -73,19 +63,6 @@ class Point:
 class RegretCurve:
     """What can be said about re-planning one stream at one cost; made by `regret_curve`.
 
-    Attributes
-    ----------
-    costs : HoldingCosts
-        Of n days.
-    cost : float
-        Of one re-plan.
-    schedules : dict of str to Schedule
-        The cheapest in hindsight; the rules set by the cost itself, which need no tuning; every day; never.
-    points : tuple of Point
-        Every family of rules with every setting.
-    least_regrets : array [K + 1]
-        The least regret with at most k re-plans.
-
     Examples
     --------
     >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
@@ -94,11 +71,11 @@ class RegretCurve:
     Point(family='periodic', rule=Periodic(days=2), replans=1, regret=1.0)
     """
 
-    costs: HoldingCosts
-    cost: float
-    schedules: dict[str, Schedule]
-    points: tuple[Point, ...]
-    least_regrets: FloatArray
+    costs: HoldingCosts  # of n days
+    cost: float  # of one re-plan
+    schedules: dict[str, Schedule]  # cheapest in hindsight; rules set by the cost itself; every day; never
+    points: tuple[Point, ...]  # every family of rules with every setting
+    least_regrets: FloatArray  # [K + 1] the least regret with at most k re-plans
 
     def __repr__(self) -> str:
         best = self.schedules[CHEAPEST]
@@ -145,10 +122,7 @@ class RegretCurve:
         return polars.DataFrame(columns)
 
     def plot(self, *, title: str | None = None, unit: str = "", interactive: bool = False) -> Any:
-        """Draw regret against re-plans, a line for each family of rules.
-
-        By matplotlib, or by plotly if `interactive`; `unit` is that of the losses, such as "$".
-        """
+        """Draw regret against re-plans by matplotlib or plotly; `unit` is that of the losses, such as "$"."""
         lines = dict[str, list[tuple[int, float]]]()
         for family in dict.fromkeys(point.family for point in self.points):
             if corners := _drawable(self.envelope(family)):
@@ -171,13 +145,11 @@ def regret_curve(
     Parameters
     ----------
     costs : HoldingCosts
-        Of n days.
     cost : float
         Of one re-plan.
     detectors : bool
         Include the drift detectors of river, which take some seconds.
     progress : bool
-        Show a progress bar.
 
     Returns
     -------

@@ -1,10 +1,9 @@
 """Drift detectors of river as rules: re-plan when the stream of prices is reported to have changed.
 
-The detectors know nothing of costs; they are here to be compared with. Two choices are open and both are
-offered: whether a detector starts again after a re-plan (the prices that follow belong to another plan) or
-reads on, and whether it gets prices or log(1 + price) (prices have heavy tails, which the tests behind these
-detectors handle badly). KSWIN draws at random from its window, so its seed is fixed; it sees ranks only, so
-it needs no logarithm; and it is slow, so few of its settings are tried.
+They know nothing of costs, and are here to be compared with. A detector may start again after a re-plan (the
+prices that follow belong to another plan) or read on, and get prices or log(1 + price) (prices have heavy
+tails, which these tests handle badly). KSWIN draws at random from its window, so its seed is fixed; it sees
+ranks only, so it needs no logarithm; and it is slow, so few of its settings are tried.
 """
 
 from __future__ import annotations
@@ -27,15 +26,6 @@ class Drift:
 
     Needs river: ``pip install 'normalfan[compare]'``.
 
-    Parameters
-    ----------
-    detector : {"ADWIN", "PageHinkley", "KSWIN"}
-        A class of `river.drift`.
-    settings : tuple of (str, value)
-        The arguments of that class.
-    restart, logarithm : bool
-        Start the detector again after a re-plan; show it log(1 + price) instead of the price.
-
     Examples
     --------
     >>> decide = Drift("PageHinkley", (("threshold", 1.0), ("min_instances", 1))).decide()
@@ -43,10 +33,10 @@ class Drift:
     [False, False, True]
     """
 
-    detector: Detector
-    settings: tuple[tuple[str, Any], ...]
-    restart: bool = False
-    logarithm: bool = False
+    detector: Detector  # a class of `river.drift`
+    settings: tuple[tuple[str, Any], ...]  # the arguments of that class
+    restart: bool = False  # start the detector again after a re-plan
+    logarithm: bool = False  # show it log(1 + price) instead of the price
 
     def decide(self) -> Decide:
         check_installed("river", "its drift detectors need it", "compare")

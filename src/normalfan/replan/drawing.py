@@ -1,8 +1,7 @@
 """Regret against re-plans as a picture, a line for each family of rules.
 
-A line is drawn in steps: with at most so many re-plans, this little regret. The area under the hindsight
-curve is shaded, because no rule gets there. Both axes are logarithmic, so points without any re-plan, which
-all rules share, are left out, and so are very small regrets, which need a re-plan almost every day.
+The area under the hindsight curve is shaded, because no rule gets there. Both axes are logarithmic: points
+without any re-plan, which all rules share, are left out, and so are very small regrets.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""When to re-plan, without seeing the future.
+"""When to re-plan, without seeing the future: a rule watches the price of the plan in service, day by day.
 
-A rule watches the price of the plan in service, day by day, and says when to make a new one. `replay` runs a
-rule through holding costs and gives it nothing but what is known. If losses are known before acting a rule
-sees today's price of the plan in service and may avoid it: the new plan serves today. If they are known
-after, it decides about today having seen the prices up to yesterday.
-
-If an older plan is never better than a newer one, `Accumulated(C)` spends at most twice what the cheapest
-schedule in hindsight does; the proof, and what holds otherwise, is in docs/details/ski-rental.md.
+If losses are known before acting it sees today's price and may avoid it: the new plan serves today. If they
+are known after, it decides about today having seen the prices up to yesterday. If an older plan is never
+better than a newer one, `Accumulated(C)` spends at most twice what the cheapest schedule in hindsight does;
+the proof, and what holds otherwise, is in docs/details/ski-rental.md.
 """
 
 from __future__ import annotations
@@ -45,11 +42,6 @@ class Accumulated:
 
     With the cost of a re-plan as the threshold this is ski rental: rent until it would have bought the skis.
 
-    Parameters
-    ----------
-    threshold : float
-        At least 0.
-
     Examples
     --------
     >>> decide = Accumulated(3.0).decide()
@@ -57,7 +49,7 @@ class Accumulated:
     [False, True, False]
     """
 
-    threshold: float
+    threshold: float  # at least 0
 
     def __post_init__(self) -> None:
         check_amount("Accumulated.threshold", self.threshold)
@@ -72,11 +64,6 @@ class Cusum:
 
     Small prices are forgotten. With an allowance of 0 it is `Accumulated`.
 
-    Parameters
-    ----------
-    threshold, allowance : float
-        At least 0.
-
     Examples
     --------
     >>> decide = Cusum(1.5, allowance=0.5).decide()
@@ -84,8 +71,8 @@ class Cusum:
     [False, False, True]
     """
 
-    threshold: float
-    allowance: float
+    threshold: float  # at least 0
+    allowance: float  # at least 0
 
     def __post_init__(self) -> None:
         check_amount("Cusum.threshold", self.threshold)
@@ -109,11 +96,6 @@ class Cusum:
 class SingleDay:
     """Re-plan when the price of one day reaches a threshold: one odd day then sets the plan for those after.
 
-    Parameters
-    ----------
-    threshold : float
-        At least 0.
-
     Examples
     --------
     >>> decide = SingleDay(2.0).decide()
@@ -121,7 +103,7 @@ class SingleDay:
     [False, True]
     """
 
-    threshold: float
+    threshold: float  # at least 0
 
     def __post_init__(self) -> None:
         check_amount("SingleDay.threshold", self.threshold)
@@ -134,11 +116,6 @@ class SingleDay:
 class Periodic:
     """Re-plan every so many days, whatever the price.
 
-    Parameters
-    ----------
-    days : int
-        At least 1.
-
     Examples
     --------
     >>> decide = Periodic(2).decide()
@@ -146,7 +123,7 @@ class Periodic:
     [False, True, False, True]
     """
 
-    days: int
+    days: int  # at least 1
 
     def __post_init__(self) -> None:
         check_days("Periodic.days", self.days, "try 7")
@@ -162,14 +139,12 @@ def replay(rule: Rule, costs: HoldingCosts) -> Schedule:
     Parameters
     ----------
     rule : Rule
-        `Accumulated`, `Cusum`, `SingleDay`, `Periodic`, `Drift`, or your own.
     costs : HoldingCosts
         They also say when losses are known.
 
     Returns
     -------
     Schedule
-        The days on which the rule re-plans.
 
     Raises
     ------

@@ -1,14 +1,9 @@
 """When to re-plan, seen from the end.
 
-A schedule is the set of days on which a new plan starts to serve. The plan of day 0 is there anyway; each
-later one costs C. With S[d,e] = Σ_{d ≤ t < e} costs[d,t], what the plan of day d costs until day e, the
-cheapest schedule is a shortest path through the days,
-
-    best[e] = min_{d < e}  best[d] + S[d,e] + C·[d > 0],
-
-and the least regret with exactly k re-plans is the same recursion in layers,
-f_k[e] = min_d f_{k−1}[d] + S[d,e]. The layers are needed because the least regret need not be convex in k:
-some numbers of re-plans are the best for no C.
+The plan of day 0 is there anyway; each later one costs C. With S[d,e] = Σ_{d ≤ t < e} costs[d,t] the cheapest
+schedule is a shortest path, best[e] = min_{d < e} best[d] + S[d,e] + C·[d > 0], and the least regret with
+exactly k re-plans is f_k[e] = min_d f_{k−1}[d] + S[d,e]. Layers are needed because the least regret need not
+be convex in k: some numbers of re-plans are the best for no C.
 """
 
 from __future__ import annotations
@@ -32,24 +27,15 @@ DAYS_SHOWN = 8
 class Schedule:
     """Days on which to re-plan, and what the plans in service then cost.
 
-    Attributes
-    ----------
-    days : tuple of int
-        In increasing order; never day 0.
-    regret : float
-        Over all days, without the cost of re-planning.
-    regrets : array [n]
-        Of each day.
-
     Examples
     --------
     >>> Schedule((3, 7), 1.5, np.zeros(9))
     Schedule: 2 re-plans on days 3, 7; regret 1.5
     """
 
-    days: tuple[int, ...]
-    regret: float
-    regrets: FloatArray
+    days: tuple[int, ...]  # in increasing order; never day 0
+    regret: float  # over all days, without the cost of re-planning
+    regrets: FloatArray  # [n] of each day
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.days[:DAYS_SHOWN])) + (", …" if self.replans > DAYS_SHOWN else "")
@@ -72,9 +58,8 @@ def schedule_of(costs: HoldingCosts, days: Sequence[int]) -> Schedule:
     Parameters
     ----------
     costs : HoldingCosts
-        Of n days.
     days : sequence of int
-        Increasing, within 1 … n − 1. Day 0 has a plan anyway.
+        Increasing, within 1 … n − 1.
 
     Returns
     -------
@@ -108,7 +93,6 @@ def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
     Parameters
     ----------
     costs : HoldingCosts
-        Of n days.
     cost : float
         Of one re-plan.
 
@@ -146,7 +130,6 @@ def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
     Parameters
     ----------
     costs : HoldingCosts
-        Of n days.
     most : int, optional
         The largest number of re-plans; by default n − 1.
 
@@ -176,7 +159,6 @@ def schedule_within(costs: HoldingCosts, replans: int) -> Schedule:
     Parameters
     ----------
     costs : HoldingCosts
-        Of n days.
     replans : int
         At least 0.
 

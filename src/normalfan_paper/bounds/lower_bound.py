@@ -20,7 +20,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.learners.protocol import Learner
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.mdp import MDP
 from normalfan.regret.run import run

@@ -32,7 +32,7 @@ import numpy as np
 from normalfan.geometry.bellman import restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.reach import is_unbranched
-from normalfan.learners.sticky import soft_backup
+from normalfan.learners.selectors import soft_backup
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.learners.sticky_euclidean import nearest_point
 

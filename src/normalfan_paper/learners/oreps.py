@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import occupancy, optimal_backup
-from normalfan.learners.entropy import normalised, probabilities, uniform_logs
+from normalfan.learners.mirror import normalised, probabilities, uniform_logs
 from normalfan.learners.options import (
     DEFAULT_ETA,
     Described,

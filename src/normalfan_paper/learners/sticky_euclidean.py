@@ -36,8 +36,7 @@ from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.mirror import project_onto_simplex
 from normalfan.learners.models import AnyModel
-from normalfan.learners.selectors import Predictive, policy_from_weights
-from normalfan.learners.sticky import check_weight
+from normalfan.learners.selectors import Predictive, check_weight, policy_from_weights
 from normalfan.problem.arrays import FloatArray
 
 GAP = 1e-12

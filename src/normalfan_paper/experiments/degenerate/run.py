@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from normalfan.learners.models import LastLoss
-from normalfan.learners.selectors import Lexicographic, Oracle, RandomPoint, RandomVertex, Selector
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import (
+    FaceTracker,
+    Lexicographic,
+    Oracle,
+    RandomPoint,
+    RandomVertex,
+    Selector,
+)
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
 from normalfan_paper.environments.prefix_faces import PrefixFaces, flipping_bits, switching_faces

@@ -14,9 +14,7 @@ from normalfan.exact.certify import certify
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.cone import cone_margin, detect
 from normalfan.geometry.face import optimal_face, whole_polytope
-from normalfan.learners.selectors import Predictive
-from normalfan.learners.sticky import StickyEntropy
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker, Predictive, StickyEntropy
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan.regret.accountant import Accountant, loss_distances, occupancy_distance

@@ -11,8 +11,7 @@ from normalfan.geometry.face import optimal_face, whole_polytope
 from normalfan.learners.mirror import Hedge
 from normalfan.learners.models import ExponentialAverage
 from normalfan.learners.protocol import Learner
-from normalfan.learners.selectors import Predictive
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan.regret.run import run

@@ -9,8 +9,7 @@ import numpy as np
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
 from normalfan.learners.models import LastLoss
-from normalfan.learners.sticky import StickyEntropy
-from normalfan.learners.tracker import FaceTracker
+from normalfan.learners.selectors import FaceTracker, StickyEntropy
 from normalfan.problem.arrays import FloatArray
 from normalfan.regret.run import run
 from normalfan_paper.bounds.selection_bounds import bregman_bound, predictive_bound
