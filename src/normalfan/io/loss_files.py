@@ -53,10 +53,8 @@ def open_losses(
         An array (`.npy`, `.npz`) or a table (`.csv`, `.parquet`, a folder of `.parquet` files, a frame).
     mdp : MDP, optional
         The problem. Tables need it for its names; arrays are checked against it if it is given.
-    features : str or Path, optional
-        The table of features that belongs to a table of coefficients.
-    default : float, optional
-        The loss of the cells that a long table leaves out.
+    features, default : str or Path, float, optional
+        The features that belong to a table of coefficients; the loss of cells that a long table leaves out.
     axes : str, optional
         The axes of an array, such as "TSA" (see `ArrayLosses`).
     order : {"file", "sorted"}, optional
@@ -111,10 +109,8 @@ def save_losses(
         Any stream. Factored losses stay factored in a `.npz` file, and in tables if `features` is given.
     mdp : MDP
         Their problem.
-    path : str or Path
-        A `.npy`, `.npz`, `.csv` or `.parquet` file. It appears complete or not at all.
-    features : str or Path, optional
-        A second table, for the features of factored losses.
+    path, features : str or Path
+        A `.npy`, `.npz`, `.csv` or `.parquet` file, and a table for the features of factored losses.
 
     Raises
     ------

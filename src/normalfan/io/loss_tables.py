@@ -76,10 +76,8 @@ def read_features(path: TableSource, mdp: MDP) -> tuple[list[str], Any]:
 
     Parameters
     ----------
-    path : str, Path or polars.DataFrame
-        A table with the columns feature, value, and any of step, state, action.
-    mdp : MDP
-        The problem whose names the table uses.
+    path, mdp : str, Path or polars.DataFrame, MDP
+        A table with the columns feature, value, and any of step, state, action, as the problem names them.
 
     Returns
     -------

@@ -27,15 +27,8 @@ class Cell:
     task : str
         ``"package.module:function"``: takes the settings, returns a ``polars.DataFrame``; random numbers come
         from seeds in the settings only.
-    settings : mapping
-        Plain JSON; large data are named by path.
-    inputs : mapping of str to str
-        Digests, by name, of the content of the files that the settings name.
-
-    Raises
-    ------
-    InputError
-        If the task is not such a name, or the settings are not plain JSON.
+    settings, inputs : mapping
+        Plain JSON, large data named by path; and digests, by name, of the content of the files it names.
 
     Examples
     --------

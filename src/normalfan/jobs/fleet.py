@@ -40,72 +40,43 @@ LISTED = 5  # members that the totals name
 
 @dataclass(frozen=True, slots=True)
 class MemberTotal:
-    """What one member's stream came to.
+    """What one member's stream came to."""
 
-    Attributes
-    ----------
-    member, worst_round : str
-        Its name, and its costliest round.
-    total, worst_price : float
-        Of all its prices, and of that round.
-    """
-
-    member: str
-    total: float
-    worst_round: str
-    worst_price: float
+    member: str  # its name
+    total: float  # of all its prices
+    worst_round: str  # its costliest round
+    worst_price: float  # of that round
 
 
 @dataclass(frozen=True, slots=True)
 class FleetTotals:
-    """What a fleet came to.
+    """What a fleet came to; the rounds after each member's first are free, negligible or priced."""
 
-    Attributes
-    ----------
-    members, rounds, problems : int
-        How many members were priced, their rounds, and how many members could not be priced.
-    free, negligible, priced : int
-        The rounds after each member's first are of one of these kinds.
-    total : float
-        Of all prices.
-    worst_round, costliest : MemberTotal or None, tuple of MemberTotal
-        The member that has the costliest round, and the five that cost most.
-    problem_list : tuple of (str, str)
-        The first five that could not be priced, each with the reason.
-    """
-
-    members: int
-    rounds: int
-    free: int
-    negligible: int
-    priced: int
-    total: float
-    worst_round: MemberTotal | None
-    costliest: tuple[MemberTotal, ...] = field(repr=False)
-    problems: int
-    problem_list: tuple[tuple[str, str], ...] = field(repr=False)
+    members: int  # that were priced
+    rounds: int  # of all these
+    free: int  # rounds
+    negligible: int  # rounds
+    priced: int  # rounds
+    total: float  # of all prices
+    worst_round: MemberTotal | None  # the member that has the costliest round
+    costliest: tuple[MemberTotal, ...] = field(repr=False)  # the five that cost most
+    problems: int  # members that could not be priced
+    problem_list: tuple[tuple[str, str], ...] = field(repr=False)  # the first five, each with the reason
 
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
     """What became of a fleet; see `price_fleet`.
 
-    Attributes
-    ----------
-    cells, members : Path
-        A Parquet dataset with lists of each member's prices, and one Parquet file of rows without the lists.
-    outcome, totals : Outcome, FleetTotals
-        How the run went, and what all members came to.
-
     Examples
     --------
     See `price_fleet`.
     """
 
-    cells: Path
-    members: Path
-    outcome: Outcome
-    totals: FleetTotals
+    cells: Path  # a Parquet dataset with lists of each member's prices
+    members: Path  # one Parquet file of its rows without the lists
+    outcome: Outcome  # how the run went
+    totals: FleetTotals  # what all members came to
 
 
 def price_fleet(
@@ -115,10 +86,8 @@ def price_fleet(
 
     Parameters
     ----------
-    members : Members
-        Who is in the fleet.
-    folder : str or Path
-        Where results are kept.
+    members, folder : Members, str or Path
+        Who is in the fleet, and where results are kept.
     engine, progress : Engine, bool
         As in `run_cells`.
 
@@ -275,7 +244,6 @@ def gather_members(cells: list[Path], target: Path, failed: Sequence[tuple[str, 
 
 
 def total_up(members: Path) -> FleetTotals:
-    """What a file of members adds up to."""
     import polars
 
     rows = polars.scan_parquet(members, glob=False)

@@ -32,10 +32,8 @@ def write_fan(
 
     Parameters
     ----------
-    path : str or Path
-        The file: .html (needs `normalfan[report]`), .png or .pdf (need `normalfan[plot]`).
-    fan : FanPicture
-        What `draw_fan` returned.
+    path, fan : str or Path, FanPicture
+        The file, .html (needs `normalfan[report]`), .png or .pdf (need `normalfan[plot]`), and the slice.
     title, unit, right, up : str
         The heading, the unit of the losses such as "$", and the titles of the axes.
     stops, prices : sequence of str, sequence of float

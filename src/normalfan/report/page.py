@@ -47,28 +47,21 @@ def write_report(
     ----------
     path : str or Path
         The file to write.
-    mdp : MDP
-        The problem.
-    losses : array [T, H, S, A] or LossStream
-        The losses that were priced; some of them are read a second time.
-    motion : PricedMotion
-        What `price_stream(mdp, losses, ties=ties)` returned.
+    mdp, losses, motion : MDP, array [T, H, S, A] or LossStream, PricedMotion
+        What `price_stream(mdp, losses, ties=ties)` was given and returned; some losses are read again.
     title, unit, note : str
         The heading, the unit of the losses such as "$", and a sentence under the title, such as a source.
     norm : str or float
         Of the loss variation beside the price: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
-    summary : Summary, optional
-        What `summarise` returned for this stream and norm, if it is at hand; made here if not.
-    decomposition : Decomposition, optional
-        Of a learner's run on the same losses: drawn instead of the cumulative values.
+    summary, decomposition : Summary, Decomposition, optional
+        Of this stream and norm, if at hand; of a learner's run on it, drawn instead of cumulative values.
     ties : TieRule
         The tie rule that the stream was priced with.
 
     Raises
     ------
     InputError
-        If jinja2 or plotly is missing (`pip install 'normalfan[report]'`), `motion` has no details, `losses`
-        cannot be read again, or losses or summary are of another stream.
+        If `normalfan[report]` is not installed, or losses, motion and summary are not of one whole stream.
 
     Examples
     --------
