@@ -39,12 +39,10 @@ class Week:
 def demo(
     hub: Annotated[str, typer.Option(help="HB_HUBAVG, _HOUSTON, _NORTH, _SOUTH or _WEST.")] = "HB_HUBAVG",
     report: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help=f"The report page (.html); {PAGE} if not given."),
+        str | None, typer.Option(metavar="FILE", help=f"The report page (.html); {PAGE} if not given.")
     ] = None,
     export: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Write the problem and its prices as files to try."),
+        str | None, typer.Option(metavar="DIR", help="Write the problem and its prices as files to try.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -50,16 +50,13 @@ def fleet(
         ),
     ] = None,
     cluster: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Run on the Dask cluster with this scheduler."),
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster with this scheduler.")
     ] = None,
     workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Processes on this machine; one for each core by default."),
+        int | None, typer.Option(metavar="N", help="Processes on this machine; one for each core by default.")
     ] = None,
     out: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Where results are kept; by default NAME-priced, here."),
+        str | None, typer.Option(metavar="DIR", help="Where results are kept; by default NAME-priced, here.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

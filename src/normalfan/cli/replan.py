@@ -31,8 +31,7 @@ def replan(
     ],
     plans: Annotated[str, typer.Option(metavar="last|mean:N", help="The loss a plan is made for.")] = "last",
     known: Annotated[
-        str,
-        typer.Option(metavar="before|after", help="Whether a loss is known before acting on it."),
+        str, typer.Option(metavar="before|after", help="Whether a loss is known before acting on it.")
     ] = "before",
     detectors: Annotated[
         bool, typer.Option(help="Compare with the drift detectors of river (some seconds).")

@@ -32,19 +32,16 @@ Horizon = Annotated[
     int | None, typer.Option(metavar="H", help="Steps in a round, if the model does not say.")
 ]
 Start = Annotated[
-    str | None,
-    typer.Option(metavar="STATE", help="Where a round begins, if the model does not say."),
+    str | None, typer.Option(metavar="STATE", help="Where a round begins, if the model does not say.")
 ]
 Features = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE",
-        help="A table of feature, step, state, action, value that the coefficients multiply.",
+        metavar="FILE", help="A table of feature, step, state, action, value that the coefficients multiply."
     ),
 ]
 Default = Annotated[
-    float | None,
-    typer.Option(metavar="X", help="The loss of cells that a table of losses leaves out."),
+    float | None, typer.Option(metavar="X", help="The loss of cells that a table of losses leaves out.")
 ]
 Axes = Annotated[
     str | None,
@@ -67,8 +64,7 @@ Order = Annotated[
     ),
 ]
 MaxMemory = Annotated[
-    int | None,
-    typer.Option(metavar="BYTES", help="Of what is read; all of the machine's if not given."),
+    int | None, typer.Option(metavar="BYTES", help="Of what is read; all of the machine's if not given.")
 ]
 Unit = Annotated[str, typer.Option(metavar="UNIT", help="Of the losses, such as $.")]
 
