@@ -45,10 +45,7 @@ def library_version() -> str:
 
 
 def files_of_code(module: str) -> dict[str, Path]:
-    """The files of a module and of the modules of its package and of the library that it imports, by name.
-
-    `ModuleNotFoundError`: there is no such module.
-    """
+    """The files of a module and of the modules of its package and of the library that it imports, by name."""
     packages = (LIBRARY, module.partition(".")[0])
     found: dict[str, Path] = {}
     waiting = [module]

@@ -78,7 +78,7 @@ def demo(
 
 def _page_to_write(report: str | None) -> tuple[str | None, str]:
     """The page to write, or why there is none: a package is missing, and the user did not ask for a page."""
-    from normalfan.report.rendering import check_page_packages
+    from normalfan.report.page import check_page_packages
 
     page = report or PAGE
     check_target("--report", page, (".html",))

@@ -1,11 +1,9 @@
-"""`normalfan fan`: a slice of the normal fan, with the path of the losses on it.
+"""`normalfan fan`: a slice of the normal fan, with the path of the losses on it. A loss is given by one of
 
-A loss is given in one of these ways:
-
-    loss.npy                 a file with one loss [H, S, A]
-    losses.csv:12            a round of a file of losses: its name or, if rounds have no names, its number
-    losses.csv:12..13        a move between two rounds: the loss of 13 minus the loss of 12
-    12, 12..13               the same, of the file given by --losses
+loss.npy                 a file with one loss [H, S, A]
+losses.csv:12            a round of a file of losses: its name or, if rounds have no names, its number
+losses.csv:12..13        a move between two rounds: the loss of 13 minus the loss of 12
+12, 12..13               the same, of the file given by --losses
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def price(
     Example:  normalfan price model.csv losses.csv --start home --horizon 24 --out prices.csv
     """
     from normalfan.report import write_report
-    from normalfan.report.rendering import check_page_packages
+    from normalfan.report.page import check_page_packages
 
     check_target("--out", out, (".csv", ".parquet", ".json"))
     check_target("--report", report, (".html",))

@@ -16,15 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from normalfan.errors import InputError, WorkStopped
+from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
-from normalfan.jobs.cell import Cell
+from normalfan.jobs.cell import Cell, digest_of_module
 from normalfan.jobs.engines import Engine
 from normalfan.jobs.fleet_members import Members, files_of
 from normalfan.jobs.fleet_task import read_member, schema_of_rows
 from normalfan.jobs.run import Outcome, run_cells
 from normalfan.jobs.store import Store
-from normalfan.sources import digest_of_code
 
 if TYPE_CHECKING:
     import polars
@@ -139,16 +138,14 @@ def _after_splitting(first: Outcome, split: list[Cell], second: Outcome) -> Outc
 
 
 class FleetCells:
-    """The cells of a fleet, made as they are asked for; `keys` are those of the cells made so far.
-
-    How many members share a cell is decided by the first one's stream alone: cells are the same everywhere.
-    """
+    """The cells of a fleet, made as they are asked for."""
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.gym_modules = {module: _digest_of_module(module) for module in sorted(members._gym_modules)}
+        self.gym_modules = {module: digest_of_module(module) for module in sorted(members._gym_modules)}
+        # Decided by the first stream alone: cells are the same everywhere.
         self.size = _members_together(_look_up(next(iter(members)))[0])
-        self.keys: list[str] = []
+        self.keys: list[str] = []  # of the cells made so far
 
     def __len__(self) -> int:
         return math.ceil(len(self.members) / self.size)
@@ -174,16 +171,6 @@ class FleetCells:
         return cell
 
 
-def _digest_of_module(module: str) -> str:
-    try:
-        return digest_of_code(module)
-    except ModuleNotFoundError:
-        raise InputError(
-            f"the module {module!r} of environments was not found, but every process must import it by that "
-            f"name: install it, or put its folder on PYTHONPATH."
-        ) from None
-
-
 def _members_together(first: dict[str, Any]) -> int:
     if "problem" in first:
         return MOST_MEMBERS
@@ -196,10 +183,9 @@ def _members_together(first: dict[str, Any]) -> int:
 
 
 def _look_up(member: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The member, and a digest of the content of its files.
+    """The member, and a digest of the content of its files; or why one of them cannot be read.
 
-    If one cannot be read, the member gets a sentence instead of a price. It is said here and not by the
-    worker, because to a worker a file may be missing for reasons of its own.
+    It is said here and not by the worker, to whom a file may be missing for reasons of its own.
     """
     if "problem" in member:
         return member, ""

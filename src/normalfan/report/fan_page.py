@@ -11,7 +11,7 @@ from normalfan.files import written_atomically
 from normalfan.plots import new_figure
 from normalfan.report.charts import fan_chart
 from normalfan.report.fan import COLOURS, FanPicture, edges
-from normalfan.report.rendering import check_page_packages, write_page
+from normalfan.report.page import check_page_packages, write_page
 from normalfan.text import amount, percent
 
 SUFFIXES = (".html", ".png", ".pdf")

@@ -8,10 +8,12 @@ it. The same input gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_installed
+from normalfan.files import written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.pricing.summary import Summary, summarise
@@ -22,9 +24,8 @@ from normalfan.report.attribution_map import fold, read_costliest
 from normalfan.report.charts import MOST_POINTS, attribution_chart, fan_chart, time_charts
 from normalfan.report.fan import CrossingFan, slice_through
 from normalfan.report.page_text import captions, norm_symbol, summary_paragraphs
-from normalfan.report.rendering import check_page_packages, write_page
 from normalfan.report.table import rows_of
-from normalfan.text import amount, counted
+from normalfan.text import amount, as_script, counted, printable
 
 
 def write_report(
@@ -119,3 +120,36 @@ def _fan_data(fan: CrossingFan | None, prices: list[float], name_of: Callable[[i
         return None
     stops, stop_prices = [name_of(t) for t in fan.stops], [prices[t] for t in fan.stops]
     return fan_chart(fan.picture, fan.right, fan.up, stops, stop_prices)
+
+
+def check_page_packages() -> None:
+    """Refuse to write a page where a package for it is missing; ask before any long work."""
+    for package in ("jinja2", "plotly"):
+        check_installed(package, "a report page needs it", "report")
+
+
+def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: Any) -> None:
+    """Render a template of the package with its data embedded; text is printable and escaped throughout."""
+    check_page_packages()
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    def asset(name: str) -> Markup:
+        """A style sheet or script of the package, to be embedded as it is."""
+        source = resources.files("normalfan.report") / "assets" / name
+        return Markup(source.read_text(encoding="utf-8"))  # noqa: S704
+
+    environment = Environment(
+        loader=PackageLoader("normalfan.report", "assets"),
+        autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["printable"] = printable
+    scripts = {"plotly": Markup(get_plotlyjs()), "data": Markup(as_script(data))}  # noqa: S704
+    page = environment.get_template(template).render(**texts, **scripts, asset=asset)
+    with written_atomically(path) as file:
+        file.write(page.encode())
