@@ -138,9 +138,14 @@ def save_losses(
     elif target.suffix == ".npy":
         write_npy(every_round(losses, mdp), target)
     elif target.suffix == ".npz":
-        names = names_of_rounds(losses)
-        labels = {} if names is None else {ROUND_LABELS: np.array(names)}
-        write_npz(_stored_arrays(losses, mdp) | labels, target)
+        if isinstance(losses, FactoredLosses):
+            dense = losses.features.toarray().reshape(-1, *mdp.shape)
+            arrays = {"coefficients": losses.coefficients, "features": dense}
+        else:
+            arrays = {"losses": every_round(losses, mdp)}
+        if (names := names_of_rounds(losses)) is not None:
+            arrays[ROUND_LABELS] = np.array(names)
+        write_npz(arrays, target)
     else:
         raise tables.unknown_suffix(target, RULE)
 
@@ -157,13 +162,6 @@ def _in_order(
         return ArrayLosses(losses.array[places], losses.axes, round_names=names)
     theta, known = losses.coefficients[places], losses.feature_names
     return FactoredLosses(theta, losses.features, round_names=names, feature_names=known)
-
-
-def _stored_arrays(losses: LossStream, mdp: MDP) -> dict[str, npt.NDArray[Any]]:
-    if not isinstance(losses, FactoredLosses):
-        return {"losses": every_round(losses, mdp)}
-    dense = losses.features.toarray().reshape(-1, *mdp.shape)
-    return {"coefficients": losses.coefficients, "features": dense}
 
 
 def _stored_losses(

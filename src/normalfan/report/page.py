@@ -7,7 +7,6 @@ it. The same input gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from normalfan.problem.mdp import MDP
 from normalfan.regret.decompose import Decomposition
 from normalfan.report.attribution_map import fold, read_costliest
 from normalfan.report.charts import MOST_POINTS, attribution_chart, fan_chart, time_charts
-from normalfan.report.fan import CrossingFan, slice_through
+from normalfan.report.fan import slice_through
 from normalfan.report.page_text import captions, norm_symbol, summary_paragraphs
 from normalfan.report.table import rows_of
 from normalfan.text import amount, as_script, counted, printable
@@ -89,12 +88,14 @@ def write_report(
         )
     fan = slice_through(mdp, costliest.around, costliest.centre, name_of, ties)
     paid = fold(costliest.attribution, motion.by_step.sum(axis=0), mdp.labels)
+    stops = fan.stops if fan else ()
+    crossed = [name_of(t) for t in stops], [float(motion.prices[t]) for t in stops]
     data = {
         "unit": unit,
         "norm": norm_symbol(norm),
         "time": time_charts(motion, variation, decomposition),
         "attribution": attribution_chart(paid),
-        "fan": _fan_data(fan, motion.prices.tolist(), name_of),
+        "fan": fan_chart(fan.picture, fan.right, fan.up, *crossed) if fan else None,
     }
     write_page(
         path,
@@ -113,13 +114,6 @@ def write_report(
         ),
         norm=norm_symbol(norm),
     )
-
-
-def _fan_data(fan: CrossingFan | None, prices: list[float], name_of: Callable[[int], str]) -> Any:
-    if fan is None:
-        return None
-    stops, stop_prices = [name_of(t) for t in fan.stops], [prices[t] for t in fan.stops]
-    return fan_chart(fan.picture, fan.right, fan.up, stops, stop_prices)
 
 
 def check_page_packages() -> None:
