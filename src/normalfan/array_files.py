@@ -20,8 +20,7 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
 
-CHECKSUM = "normalfan_sha256"
-"""The name of the checksum among the arrays of a file."""
+CHECKSUM = "normalfan_sha256"  # its name among the arrays of a file
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
@@ -36,10 +35,7 @@ def pack_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
 
 
 def unpack_arrays(content: bytes, what: str, *, max_memory: int | None = None) -> dict[str, npt.NDArray[Any]]:
-    """The arrays, read-only, that `pack_arrays` or `np.savez` made bytes of; `what` names them in refusals.
-
-    They may take `max_memory` bytes in all, by default what the machine has.
-    """
+    """The arrays, read-only, that `pack_arrays` or `np.savez` packed; `what` names them in refusals."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_memory(what, sum(member.file_size for member in archive.infolist()), max_memory)
@@ -53,11 +49,15 @@ def unpack_arrays(content: bytes, what: str, *, max_memory: int | None = None) -
         ) from None
     checksum = arrays.pop(CHECKSUM, None)
     if checksum is not None and str(checksum) != _digest(arrays):
-        raise InputError(
-            f"{what} is damaged (its checksum is of other content), but a file must be as it was written: "
-            f"write it again."
-        )
+        raise damaged(what)
     return arrays
+
+
+def damaged(what: str | Path) -> InputError:
+    return InputError(
+        f"{what} is damaged (its checksum is of other content), but a file must be as it was written: write "
+        f"it again."
+    )
 
 
 def read_npz(path: Path, *, max_memory: int | None = None) -> dict[str, npt.NDArray[Any]]:
@@ -89,7 +89,6 @@ def write_npy(array: npt.NDArray[Any], path: Path) -> None:
 
 
 def machine_memory() -> int:
-    """The bytes of memory that the machine has."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 

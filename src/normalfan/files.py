@@ -16,11 +16,7 @@ from normalfan.errors import InputError
 
 
 def check_target(name: str, path: str | Path | None, suffixes: Sequence[str] = ()) -> None:
-    """Refuse a file that could not be written, before the work whose result it is to hold.
-
-    `name` is what the refusal calls it (an option, say), `suffixes` are those it may have (none: any). No
-    path, no check.
-    """
+    """Refuse a file that could not be written, before the work; `name` is what the refusal calls it."""
     if path is None:
         return
     target = Path(path)
@@ -43,8 +39,7 @@ def check_target(name: str, path: str | Path | None, suffixes: Sequence[str] = (
 def written_atomically(path: str | Path) -> Iterator[IO[bytes]]:
     """A file to write to, which gets its name only when it is complete and on disk.
 
-    Readers of `path` find the old content or the new, never half of it, even after a power cut. The mode of
-    a file that is replaced stays.
+    Readers find the old content or the new, even after a power cut. The mode of a replaced file stays.
     """
     target = Path(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")

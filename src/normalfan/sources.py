@@ -1,12 +1,9 @@
 """Which code computes a result: digests of source files.
 
-Whatever keeps a result (compiled kernels, finished cells) may use it again only if the same code would
-compute it again. The code of a module is its own source and, of its own package and of this library,
-everything that it imports by name, directly or through others: editing the command line or a report leaves
-results valid, editing a kernel does not. Sources are read, never run, to find out.
-
-Not followed: other packages, modules whose name is computed (`import_module(f"…{name}")`), and the `__init__`
-of a package that nobody names (`import a.b` runs `a/__init__.py`, too).
+A kept result (a compiled kernel, a finished cell) may be used again only if the same code would compute it.
+The code of a module is its own source and, of its own package and of this library, all that it imports by
+name, directly or through others. Sources are read, never run, to find out. Not followed: other packages,
+modules whose name is computed, and the `__init__` of a package that nobody names (`import a.b` runs it, too).
 """
 
 from __future__ import annotations
@@ -48,10 +45,7 @@ def library_version() -> str:
 
 
 def files_of_code(module: str) -> dict[str, Path]:
-    """The files of a module and of the modules of its package and of the library that it imports, by name.
-
-    `ModuleNotFoundError`: there is no such module.
-    """
+    """The files of a module and of the modules of its package and of the library that it imports, by name."""
     packages = (LIBRARY, module.partition(".")[0])
     found: dict[str, Path] = {}
     waiting = [module]

@@ -6,6 +6,7 @@ or work that cannot go on with one and exit code 1.
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import sys
 from contextlib import suppress
@@ -19,12 +20,12 @@ from normalfan.cli.fan import fan
 from normalfan.cli.fleet import fleet
 from normalfan.cli.price import price
 from normalfan.cli.replan import replan
-from normalfan.cli.reproduce import reproduce
 from normalfan.cli.watch import watch
 from normalfan.errors import WorkStopped
 from normalfan.text import printable
 
 FAILED, BAD_INPUT = 1, 2
+COMPANION = "normalfan_paper"
 
 app = typer.Typer(
     help="The rewards moved: did it matter, and what exactly does keeping the old plan cost?",
@@ -35,10 +36,25 @@ app = typer.Typer(
 )
 for command in (demo, price, replan, watch, fan, fleet):
     app.command()(command)
-# The options of `reproduce`, its help among them, are those of the companion.
-app.command(
+
+
+# Its options, help among them, are those of the companion.
+@app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
-)(reproduce)
+)
+def reproduce(context: typer.Context) -> None:
+    """Run the paper's claims and judge them (a package of its own: normalfan-paper).
+
+    Example:  normalfan reproduce --quick
+    """
+    if importlib.util.find_spec(COMPANION) is None:
+        raise InputError(
+            "the paper's companion is not installed, but reproduce runs its experiments: "
+            "pip install normalfan-paper."
+        )
+    companion = importlib.import_module(f"{COMPANION}.command").app
+    # Not standalone: its errors are ours to print, and it returns its exit code.
+    raise typer.Exit(companion(context.args, prog_name="normalfan reproduce", standalone_mode=False) or 0)
 
 
 @app.callback(invoke_without_command=True)

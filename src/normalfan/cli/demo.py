@@ -37,16 +37,12 @@ class Week:
 
 
 def demo(
-    hub: Annotated[
-        str, typer.Option("--hub", help="HB_HUBAVG, _HOUSTON, _NORTH, _SOUTH or _WEST.")
-    ] = "HB_HUBAVG",
+    hub: Annotated[str, typer.Option(help="HB_HUBAVG, _HOUSTON, _NORTH, _SOUTH or _WEST.")] = "HB_HUBAVG",
     report: Annotated[
-        str | None,
-        typer.Option("--report", metavar="FILE", help=f"The report page (.html); {PAGE} if not given."),
+        str | None, typer.Option(metavar="FILE", help=f"The report page (.html); {PAGE} if not given.")
     ] = None,
     export: Annotated[
-        str | None,
-        typer.Option("--export", metavar="DIR", help="Write the problem and its prices as files to try."),
+        str | None, typer.Option(metavar="DIR", help="Write the problem and its prices as files to try.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -82,7 +78,7 @@ def demo(
 
 def _page_to_write(report: str | None) -> tuple[str | None, str]:
     """The page to write, or why there is none: a package is missing, and the user did not ask for a page."""
-    from normalfan.report.rendering import check_page_packages
+    from normalfan.report.page import check_page_packages
 
     page = report or PAGE
     check_target("--report", page, (".html",))

@@ -1,21 +1,17 @@
-"""`normalfan fan`: a slice of the normal fan, with the path of the losses on it.
+"""`normalfan fan`: a slice of the normal fan, with the path of the losses on it. A loss is given by one of
 
-A loss is given in one of these ways:
-
-    loss.npy                 a file with one loss [H, S, A]
-    losses.csv:12            a round of a file of losses: its name or, if rounds have no names, its number
-    losses.csv:12..13        a move between two rounds: the loss of 13 minus the loss of 12
-    12, 12..13               the same, of the file given by --losses
+loss.npy                 a file with one loss [H, S, A]
+losses.csv:12            a round of a file of losses: its name or, if rounds have no names, its number
+losses.csv:12..13        a move between two rounds: the loss of 13 minus the loss of 12
+12, 12..13               the same, of the file given by --losses
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -24,6 +20,7 @@ from normalfan.cli import sources
 from normalfan.cli.output import AsJson, print_json
 from normalfan.errors import InputError
 from normalfan.files import check_target
+from normalfan.io import load_mdp
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, read_numbers
 from normalfan.problem.losses import LossStream, as_loss, names_of_rounds, rounds_of
@@ -40,26 +37,23 @@ _IN_A_FILE = re.compile(r"(?P<file>.+\.(npy|npz|csv|parquet)):(?P<rounds>.+)")
 
 def fan(
     model: sources.Model,
-    at: Annotated[
-        str, typer.Option("--at", metavar="LOSS", help="The origin: loss.npy, or losses.csv:ROUND.")
-    ],
+    at: Annotated[str, typer.Option(metavar="LOSS", help="The origin: loss.npy, or losses.csv:ROUND.")],
     along: Annotated[
         tuple[str, str],
-        typer.Option("--along", metavar="D1 D2", help="Two directions: losses, or moves FILE:ROUND..ROUND."),
+        typer.Option(metavar="D1 D2", help="Two directions: losses, or moves FILE:ROUND..ROUND."),
     ],
     losses: Annotated[
         str | None,
-        typer.Option(
-            "--losses", metavar="LOSSES", help="Draw the path of these losses; a ROUND alone is one of them."
-        ),
+        typer.Option(metavar="LOSSES", help="Draw the path of these losses; a ROUND alone is one of them."),
     ] = None,
     path: Annotated[
-        str | None, typer.Option("--path", metavar="ROUND..ROUND", help="Draw only these rounds of the path.")
+        str | None, typer.Option(metavar="ROUND..ROUND", help="Draw only these rounds of the path.")
     ] = None,
-    span: Annotated[
-        tuple[float, float], typer.Option("--span", metavar="LOW HIGH", help="The range of both axes.")
-    ] = (-0.5, 1.5),
-    size: Annotated[int, typer.Option("--size", metavar="N", help="Grid points on each axis.")] = 61,
+    span: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="The range of both axes.")] = (
+        -0.5,
+        1.5,
+    ),
+    size: Annotated[int, typer.Option(metavar="N", help="Grid points on each axis.")] = 61,
     features: sources.Features = None,
     default: sources.Default = None,
     axes: sources.Axes = None,
@@ -69,9 +63,7 @@ def fan(
     order: sources.Order = None,
     max_memory: sources.MaxMemory = None,
     unit: sources.Unit = "",
-    out: Annotated[
-        str | None, typer.Option("--out", metavar="FILE", help="The picture: .html, .png or .pdf.")
-    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="The picture: .html, .png or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Slice the normal fan: which losses have the same optimal plans, and what leaving them costs.
@@ -85,18 +77,10 @@ def fan(
     if out is not None:
         check_picture(out)
     grid = _read_grid(span, size)
-    mdp = sources.read_model(model, horizon, start, max_memory)
-    read = partial(
-        sources.read_losses,
-        mdp=mdp,
-        features=features,
-        default=default,
-        axes=axes,
-        order=order,
-        max_memory=max_memory,
-        are_rewards=rewards,
-    )
-    source = _Source(mdp, losses, read, -1.0 if rewards else 1.0)
+    mdp = load_mdp(model, horizon=horizon, start=start, max_memory=max_memory)
+    options = {"features": features, "default": default, "axes": axes}
+    options |= {"order": order, "max_memory": max_memory, "are_rewards": rewards}
+    source = _Source(mdp, losses, options)
     plane = Plane(source.loss("--at", at), *(source.loss("--along", direction) for direction in along))
     if plane.is_flat:
         raise InputError(
@@ -108,9 +92,8 @@ def fan(
     picture = draw_fan(mdp, plane, grid, grid, rounds)
     if out is not None:
         title = f"The fan of {Path(model).name} at {at}"
-        write_fan(
-            out, picture, title=title, unit=unit, right=along[0], up=along[1], stops=stops, prices=prices
-        )
+        titles = {"title": title, "unit": unit, "right": along[0], "up": along[1]}
+        write_fan(out, picture, **titles, stops=stops, prices=prices)
     if as_json:
         print_json(_as_document(picture, stops, prices))
     else:
@@ -133,15 +116,17 @@ class _Source:
 
     mdp: MDP
     losses: str | None
-    stream: Callable[[str], LossStream]
-    sign: float  # −1 if the numbers are rewards
+    options: dict[str, Any]  # of `read_losses`
+
+    def stream(self, file: str) -> LossStream:
+        return sources.read_losses(file, self.mdp, **self.options)
 
     def loss(self, option: str, given: str) -> FloatArray:
         """A loss, or the move between two."""
         if found := _IN_A_FILE.fullmatch(given):
             file, rounds = found["file"], found["rounds"]
         elif given.endswith(".npy"):
-            return _read_loss(self.mdp, option, given, self.sign)
+            return _read_loss(self.mdp, option, given) * (-1.0 if self.options["are_rewards"] else 1.0)
         elif self.losses is None:
             raise InputError(
                 f"{option} is {given}, but that names no file: write loss.npy or losses.csv:ROUND, or pass "
@@ -178,7 +163,7 @@ class _Source:
         return stops, price_stream(self.mdp, part).prices.tolist(), part
 
 
-def _read_loss(mdp: MDP, option: str, file: str, sign: float) -> FloatArray:
+def _read_loss(mdp: MDP, option: str, file: str) -> FloatArray:
     try:
         array = np.load(file, allow_pickle=False)
     except (ValueError, EOFError):
@@ -187,7 +172,7 @@ def _read_loss(mdp: MDP, option: str, file: str, sign: float) -> FloatArray:
         ) from None
     except FileNotFoundError:
         raise InputError(f"{option} is {file}, but there is no such file: check the path.") from None
-    return sign * as_loss(mdp, read_numbers(file, array), file)
+    return as_loss(mdp, read_numbers(file, array), file)
 
 
 def _round(stream: LossStream, option: str, name: str) -> int:

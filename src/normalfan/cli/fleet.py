@@ -28,12 +28,11 @@ def fleet(
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="MODEL", help="One model for all, instead of FLEET.")
+        str | None, typer.Option(metavar="MODEL", help="One model for all, instead of FLEET.")
     ] = None,
     losses: Annotated[
         str | None,
         typer.Option(
-            "--losses",
             metavar="DIR",
             help="With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
         ),
@@ -46,24 +45,18 @@ def fleet(
     gym_module: Annotated[
         list[str] | None,
         typer.Option(
-            "--gym-module",
             metavar="MODULE",
             help="A module whose code the table's models gym:MODULE:ID may run; may be repeated.",
         ),
     ] = None,
     cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler."),
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster with this scheduler.")
     ] = None,
     workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers", metavar="N", help="Processes on this machine; one for each core by default."
-        ),
+        int | None, typer.Option(metavar="N", help="Processes on this machine; one for each core by default.")
     ] = None,
     out: Annotated[
-        str | None,
-        typer.Option("--out", metavar="DIR", help="Where results are kept; by default NAME-priced, here."),
+        str | None, typer.Option(metavar="DIR", help="Where results are kept; by default NAME-priced, here.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

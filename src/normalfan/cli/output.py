@@ -25,8 +25,7 @@ AsJson = Annotated[
 ]
 
 SafeCsv = Annotated[
-    bool,
-    typer.Option("--safe-csv", help="In .csv, quote labels that a spreadsheet would run (=, +, -, @)."),
+    bool, typer.Option("--safe-csv", help="In .csv, quote labels that a spreadsheet would run (=, +, -, @).")
 ]
 
 

@@ -19,6 +19,7 @@ from normalfan.cli.output import (
     write_rounds,
 )
 from normalfan.files import check_target
+from normalfan.io import load_mdp
 from normalfan.io.rounds import gaps_between
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import summarise
@@ -36,10 +37,10 @@ def price(
     order: sources.Order = None,
     max_memory: sources.MaxMemory = None,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="FILE", help="Every round, as .csv, .parquet or .json.")
+        str | None, typer.Option(metavar="FILE", help="Every round, as .csv, .parquet or .json.")
     ] = None,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE", help="A report page (.html) that works offline.")
+        str | None, typer.Option(metavar="FILE", help="A report page (.html) that works offline.")
     ] = None,
     safe_csv: SafeCsv = False,
     unit: sources.Unit = "",
@@ -50,23 +51,15 @@ def price(
     Example:  normalfan price model.csv losses.csv --start home --horizon 24 --out prices.csv
     """
     from normalfan.report import write_report
-    from normalfan.report.rendering import check_page_packages
+    from normalfan.report.page import check_page_packages
 
     check_target("--out", out, (".csv", ".parquet", ".json"))
     check_target("--report", report, (".html",))
     if report is not None:
         check_page_packages()
-    mdp = sources.read_model(model, horizon, start, max_memory)
-    stream = sources.read_losses(
-        losses,
-        mdp,
-        features=features,
-        default=default,
-        axes=axes,
-        order=order,
-        max_memory=max_memory,
-        are_rewards=rewards,
-    )
+    mdp = load_mdp(model, horizon=horizon, start=start, max_memory=max_memory)
+    cells = {"features": features, "default": default, "axes": axes}
+    stream = sources.read_losses(losses, mdp, rewards, order=order, max_memory=max_memory, **cells)
     motion = price_stream(mdp, stream, progress=True)
     summary = summarise(mdp, stream, motion)
     frame = frame_of_rounds(motion)

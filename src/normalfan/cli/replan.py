@@ -12,6 +12,7 @@ from normalfan.cli import sources
 from normalfan.cli.output import AsJson, SafeCsv, plain_console, print_json, write_rounds
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
+from normalfan.io import load_mdp
 from normalfan.replan.costs import Known, holding_costs
 from normalfan.replan.curve import CHEAPEST, Point, RegretCurve, regret_curve
 from normalfan.replan.detectors import detectors_installed
@@ -26,14 +27,11 @@ def replan(
     model: sources.Model,
     losses: sources.Losses,
     cost: Annotated[
-        float, typer.Option("--cost", metavar="C", help="What a re-plan costs, in the unit of the losses.")
+        float, typer.Option(metavar="C", help="What a re-plan costs, in the unit of the losses.")
     ],
-    plans: Annotated[
-        str, typer.Option("--plans", metavar="last|mean:N", help="The loss a plan is made for.")
-    ] = "last",
+    plans: Annotated[str, typer.Option(metavar="last|mean:N", help="The loss a plan is made for.")] = "last",
     known: Annotated[
-        str,
-        typer.Option("--known", metavar="before|after", help="Whether a loss is known before acting on it."),
+        str, typer.Option(metavar="before|after", help="Whether a loss is known before acting on it.")
     ] = "before",
     detectors: Annotated[
         bool, typer.Option(help="Compare with the drift detectors of river (some seconds).")
@@ -67,17 +65,9 @@ def replan(
     check_target("--figure", figure, (".png", ".pdf", ".html"))
     if figure is not None:
         check_library(interactive=figure.endswith(".html"))
-    mdp = sources.read_model(model, horizon, start, max_memory)
-    stream = sources.read_losses(
-        losses,
-        mdp,
-        features=features,
-        default=default,
-        axes=axes,
-        order=order,
-        max_memory=max_memory,
-        are_rewards=are_rewards,
-    )
+    mdp = load_mdp(model, horizon=horizon, start=start, max_memory=max_memory)
+    cells = {"features": features, "default": default, "axes": axes}
+    stream = sources.read_losses(losses, mdp, are_rewards, order=order, max_memory=max_memory, **cells)
     costs = holding_costs(mdp, stream, window=window, known=cast("Known", known), progress=True)
     if detectors and not detectors_installed():
         detectors = False

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from normalfan.io import load_mdp, open_losses
+from normalfan.io import open_losses
 from normalfan.problem.losses import LossStream, rewards
 from normalfan.problem.mdp import MDP
 
@@ -29,28 +29,23 @@ Losses = Annotated[
     ),
 ]
 Horizon = Annotated[
-    int | None, typer.Option("--horizon", metavar="H", help="Steps in a round, if the model does not say.")
+    int | None, typer.Option(metavar="H", help="Steps in a round, if the model does not say.")
 ]
 Start = Annotated[
-    str | None,
-    typer.Option("--start", metavar="STATE", help="Where a round begins, if the model does not say."),
+    str | None, typer.Option(metavar="STATE", help="Where a round begins, if the model does not say.")
 ]
 Features = Annotated[
     str | None,
     typer.Option(
-        "--features",
-        metavar="FILE",
-        help="A table of feature, step, state, action, value that the coefficients multiply.",
+        metavar="FILE", help="A table of feature, step, state, action, value that the coefficients multiply."
     ),
 ]
 Default = Annotated[
-    float | None,
-    typer.Option("--default", metavar="X", help="The loss of cells that a table of losses leaves out."),
+    float | None, typer.Option(metavar="X", help="The loss of cells that a table of losses leaves out.")
 ]
 Axes = Annotated[
     str | None,
     typer.Option(
-        "--axes",
         metavar="AXES",
         help="The axes of an array of losses, if it does not have all of THSA (rounds, steps, states, "
         "actions): TSA if the loss is the same at every step.",
@@ -63,26 +58,18 @@ Rewards = Annotated[
 Order = Annotated[
     str | None,
     typer.Option(
-        "--order",
         metavar="file|sorted",
         help="What to do with rounds that are dates or numbers out of order: keep the order of the file, or "
         "sort them.",
     ),
 ]
 MaxMemory = Annotated[
-    int | None,
-    typer.Option("--max-memory", metavar="BYTES", help="Of what is read; all of the machine's if not given."),
+    int | None, typer.Option(metavar="BYTES", help="Of what is read; all of the machine's if not given.")
 ]
-Unit = Annotated[str, typer.Option("--unit", metavar="UNIT", help="Of the losses, such as $.")]
+Unit = Annotated[str, typer.Option(metavar="UNIT", help="Of the losses, such as $.")]
 
 
-def read_model(
-    model: str, horizon: int | None = None, start: str | None = None, max_memory: int | None = None
-) -> MDP:
-    return load_mdp(model, horizon=horizon, start=start, max_memory=max_memory)
-
-
-def read_losses(losses: str, mdp: MDP, *, are_rewards: bool, **options: Any) -> LossStream:
+def read_losses(losses: str, mdp: MDP, are_rewards: bool = False, **options: Any) -> LossStream:
     """The losses of a file; the options are those of `open_losses`."""
     stream = open_losses(losses, mdp, **options)
     return rewards(stream) if are_rewards else stream

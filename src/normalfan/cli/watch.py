@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from normalfan.cli.output import print_json
-from normalfan.cli.sources import Features, Horizon, Model, Start, read_model
+from normalfan.cli.sources import Features, Horizon, Model, Start
 from normalfan.errors import InputError, WorkStopped
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 ALARM = 3
 
-LATENCY = 0.2
-"""Seconds for which records may wait to be committed together when lines come faster than that."""
+LATENCY = 0.2  # seconds that records may wait to be committed together when lines come faster
 
 
 def watch(
@@ -81,7 +80,7 @@ def watch(
 
     Example:  normalfan watch battery.npz --state s.npz --out prices.jsonl --alarm 'price>1%' < losses.jsonl
     """
-    from normalfan.io import read_features
+    from normalfan.io import load_mdp, read_features
     from normalfan.watch import AlarmRule, MetricsFile
 
     _check_options(state, out, status)
@@ -90,7 +89,7 @@ def watch(
         return
     rules = [AlarmRule.parse(text) for text in alarm or []]
     metrics = MetricsFile(prometheus, model) if prometheus else None
-    mdp = read_model(model, horizon, start)
+    mdp = load_mdp(model, horizon=horizon, start=start)
     names, matrix = read_features(features, mdp) if features is not None else ((), None)
     options = {
         "features": matrix,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_installed
 from normalfan.io.moves import Moves
 from normalfan.io.tables import state_index
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
@@ -32,10 +32,8 @@ def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None
     ----------
     env : gymnasium.Env or str
         An environment with a table `P`, or the id of one.
-    horizon : int, optional
-        By default the environment's own limit on the length of an episode.
-    start : str or int, optional
-        The state to start in; by default the environment's own distribution.
+    horizon, start : int, str or int, optional
+        By default the environment's own limit on the length of an episode, and its own distribution.
 
     Returns
     -------
@@ -157,12 +155,9 @@ def _columns(table: Any) -> tuple[IntArray, FloatArray, IntArray, FloatArray, Bo
 
 
 def _make(name: str) -> Any:
-    try:
-        import gymnasium
-    except ImportError:
-        raise InputError(
-            "gymnasium is not installed, but a gym: model needs it: pip install 'normalfan[gym]'."
-        ) from None
+    check_installed("gymnasium", "a gym: model needs it", "gym")
+    import gymnasium
+
     try:
         return gymnasium.make(name)
     except (gymnasium.error.Error, ImportError) as error:

@@ -53,10 +53,8 @@ def open_losses(
         An array (`.npy`, `.npz`) or a table (`.csv`, `.parquet`, a folder of `.parquet` files, a frame).
     mdp : MDP, optional
         The problem. Tables need it for its names; arrays are checked against it if it is given.
-    features : str or Path, optional
-        The table of features that belongs to a table of coefficients.
-    default : float, optional
-        The loss of the cells that a long table leaves out.
+    features, default : str or Path, float, optional
+        The features that belong to a table of coefficients; the loss of cells that a long table leaves out.
     axes : str, optional
         The axes of an array, such as "TSA" (see `ArrayLosses`).
     order : {"file", "sorted"}, optional
@@ -111,10 +109,8 @@ def save_losses(
         Any stream. Factored losses stay factored in a `.npz` file, and in tables if `features` is given.
     mdp : MDP
         Their problem.
-    path : str or Path
-        A `.npy`, `.npz`, `.csv` or `.parquet` file. It appears complete or not at all.
-    features : str or Path, optional
-        A second table, for the features of factored losses.
+    path, features : str or Path
+        A `.npy`, `.npz`, `.csv` or `.parquet` file, and a table for the features of factored losses.
 
     Raises
     ------
@@ -142,9 +138,14 @@ def save_losses(
     elif target.suffix == ".npy":
         write_npy(every_round(losses, mdp), target)
     elif target.suffix == ".npz":
-        names = names_of_rounds(losses)
-        labels = {} if names is None else {ROUND_LABELS: np.array(names)}
-        write_npz(_stored_arrays(losses, mdp) | labels, target)
+        if isinstance(losses, FactoredLosses):
+            dense = losses.features.toarray().reshape(-1, *mdp.shape)
+            arrays = {"coefficients": losses.coefficients, "features": dense}
+        else:
+            arrays = {"losses": every_round(losses, mdp)}
+        if (names := names_of_rounds(losses)) is not None:
+            arrays[ROUND_LABELS] = np.array(names)
+        write_npz(arrays, target)
     else:
         raise tables.unknown_suffix(target, RULE)
 
@@ -161,13 +162,6 @@ def _in_order(
         return ArrayLosses(losses.array[places], losses.axes, round_names=names)
     theta, known = losses.coefficients[places], losses.feature_names
     return FactoredLosses(theta, losses.features, round_names=names, feature_names=known)
-
-
-def _stored_arrays(losses: LossStream, mdp: MDP) -> dict[str, npt.NDArray[Any]]:
-    if not isinstance(losses, FactoredLosses):
-        return {"losses": every_round(losses, mdp)}
-    dense = losses.features.toarray().reshape(-1, *mdp.shape)
-    return {"coefficients": losses.coefficients, "features": dense}
 
 
 def _stored_losses(

@@ -67,8 +67,7 @@ def write_loss_table(losses: LossStream, mdp: MDP, path: Path) -> None:
 
 def every_round(losses: LossStream, mdp: MDP) -> FloatArray:
     """[T, H, S, A]: the whole stream at once."""
-    blocks = [block[min(i, 1) :] for i, block in enumerate(losses.blocks(mdp.shape, 64))]
-    return np.concatenate(blocks)
+    return np.concatenate([block[min(i, 1) :] for i, block in enumerate(losses.blocks(mdp.shape, 64))])
 
 
 def read_features(path: TableSource, mdp: MDP) -> tuple[list[str], Any]:
@@ -76,10 +75,8 @@ def read_features(path: TableSource, mdp: MDP) -> tuple[list[str], Any]:
 
     Parameters
     ----------
-    path : str, Path or polars.DataFrame
-        A table with the columns feature, value, and any of step, state, action.
-    mdp : MDP
-        The problem whose names the table uses.
+    path, mdp : str, Path or polars.DataFrame, MDP
+        A table with the columns feature, value, and any of step, state, action, as the problem names them.
 
     Returns
     -------

@@ -76,10 +76,8 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
 
     Parameters
     ----------
-    mdp : MDP
-        The problem.
-    path : str or Path
-        A `.npz`, `.csv` or `.parquet` file. It appears complete or not at all.
+    mdp, path : MDP, str or Path
+        The problem, and a `.npz`, `.csv` or `.parquet` file, which appears complete or not at all.
 
     Raises
     ------

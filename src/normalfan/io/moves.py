@@ -13,8 +13,7 @@ import numpy as np
 
 from normalfan.problem.arrays import FloatArray, IntArray
 
-FULL_ENOUGH = 0.25
-"""From this share of non-zero probabilities on, a dense product is the better choice."""
+FULL_ENOUGH = 0.25  # from this share of non-zero probabilities on, a dense product is the better choice
 
 
 @dataclass(frozen=True, slots=True)

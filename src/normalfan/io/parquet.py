@@ -14,15 +14,14 @@ import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from normalfan.errors import InputError
+from normalfan.array_files import damaged
 
 if TYPE_CHECKING:
     import polars
 
 NAME = "normalfan_sha256"
 BLANK = b"0" * 64
-TAIL = 2**20
-"""The checksum is among the last bytes of a file, this many at most."""
+TAIL = 2**20  # the checksum is among the last bytes of a file, this many at most
 
 _CHECKSUM = re.compile(NAME.encode() + rb".{1,8}?([0-9a-f]{64})", flags=re.DOTALL)
 
@@ -43,10 +42,7 @@ def read_parquet(path: Path, **options: Any) -> polars.DataFrame:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             stored, _, digest = checksums(content)
         if stored != digest:
-            raise InputError(
-                f"{path} is damaged (its checksum is of other content), but a file must be as it was "
-                f"written: write it again."
-            )
+            raise damaged(path)
     return polars.read_parquet(path, glob=False, **options)
 
 

@@ -16,8 +16,7 @@ from statistics import median_low
 from normalfan.errors import InputError
 
 ORDERS = ("file", "sorted")
-LONG = 1.5
-"""From this many times the usual distance on, two rounds have a gap between them."""
+LONG = 1.5  # from this many times the usual distance on, two rounds have a gap between them
 
 
 def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[int]:

@@ -1,9 +1,7 @@
 """Tables of labels and numbers, from CSV or Parquet.
 
-Every table from a user is read here and nowhere else, so that all of them allow the same things (empty
-lines, spaces around entries, columns in any order) and refuse the same things: an unknown column is an error,
-because a misspelt `state` would otherwise mean "the same in every state".
-
+All tables of users are read here. Empty lines, spaces around entries and any order of columns are allowed; an
+unknown column is refused: a misspelt `state` would otherwise mean "the same in every state".
 Labels are text, also those that look like numbers, in the order in which they first appear. Errors name the
 line of a CSV file (the header is line 1) or the row of a Parquet file (the first is row 1).
 """
@@ -27,13 +25,11 @@ from normalfan.problem.mdp import MDP
 if TYPE_CHECKING:
     import polars
 
+# A .csv or .parquet file, a folder of .parquet files that are one table, or a frame.
 TableSource: TypeAlias = "str | Path | polars.DataFrame"
-"""A .csv or .parquet file, a folder of .parquet files that are one table, or a frame."""
 
 SUFFIXES = (".csv", ".parquet")
-FRAME = Path("the frame")
-"""What a sentence calls a table that has no path."""
-
+FRAME = Path("the frame")  # what a sentence calls a table that has no path
 _PLACE = "__place__"  # the column with each row's line or row number
 
 
@@ -138,10 +134,7 @@ def is_table(source: TableSource) -> bool:
 
 
 def read_table(source: TableSource, required: Sequence[str], optional: Sequence[str] | None = ()) -> Table:
-    """A table with at least one row and the columns that were asked for.
-
-    `optional`: the other columns it may have; None means any.
-    """
+    """A table with a row and the `required` columns; `optional` are others it may have (None: any)."""
     import polars
 
     path = path_of(source)

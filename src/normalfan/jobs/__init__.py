@@ -1,11 +1,6 @@
 """Many independent computations, each kept in a file of its own as soon as it is done.
 
-    cell      what is to be computed: a function named by its module, settings, digests of what it reads
-    store     a folder with one Parquet file per finished cell, named by the cell's content
-    engines   `Serial`, `Processes` (this machine), `Cluster` (a Dask cluster, by its scheduler's address)
-    run       `run_cells`: every cell that is not in the store, by an engine
-    fleet     `price_fleet`: many problems, each with a stream of its own, priced as cells
-
+`run_cells` computes every `Cell` not yet in the `Store`, by an engine: `Serial`, `Processes` or `Cluster`.
 A run that ends early continues where it ended when it is started again, by whichever engine.
 """
 

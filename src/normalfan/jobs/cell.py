@@ -27,15 +27,8 @@ class Cell:
     task : str
         ``"package.module:function"``: takes the settings, returns a ``polars.DataFrame``; random numbers come
         from seeds in the settings only.
-    settings : mapping
-        Plain JSON; large data are named by path.
-    inputs : mapping of str to str
-        Digests, by name, of the content of the files that the settings name.
-
-    Raises
-    ------
-    InputError
-        If the task is not such a name, or the settings are not plain JSON.
+    settings, inputs : mapping
+        Plain JSON, large data named by path; and digests, by name, of the content of the files it names.
 
     Examples
     --------
@@ -59,14 +52,7 @@ class Cell:
     @property
     def key(self) -> str:
         """The name of the result: a digest of all that decides it, with the task's code in this process."""
-        module = self.task.partition(":")[0]
-        try:
-            code = digest_of_code(module)
-        except ModuleNotFoundError:
-            raise InputError(
-                f"task module {module!r} was not found, but every process must import it by that name: "
-                f"install its package, or put its folder on PYTHONPATH."
-            ) from None
+        code = digest_of_module(self.task.partition(":")[0])
         return _digest_of([self.task, self._digest, self.inputs, code])
 
     def compute(self) -> polars.DataFrame:
@@ -90,6 +76,16 @@ class Cell:
 
     def __str__(self) -> str:
         return f"{self.task} {_canonical(self.settings)}"
+
+
+def digest_of_module(module: str) -> str:
+    try:
+        return digest_of_code(module)
+    except ModuleNotFoundError:
+        raise InputError(
+            f"the module {module!r} was not found, but every process must import it by that name: install "
+            f"its package, or put its folder on PYTHONPATH."
+        ) from None
 
 
 def echo(settings: Mapping[str, Any]) -> polars.DataFrame:

@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from normalfan.errors import InputError, WorkStopped
+from normalfan.errors import InputError, WorkStopped, check_installed
 from normalfan.jobs.batch import Batch, Report, run_batch
 from normalfan.jobs.engines import BATCHES_AHEAD, Crew
 from normalfan.jobs.store import Store
@@ -40,10 +40,8 @@ class Cluster:
 
     Parameters
     ----------
-    address : str
-        That of its scheduler.
-    patience : float
-        Seconds after which a scheduler that does not answer, or has no workers, is given up.
+    address, patience : str, float
+        Of its scheduler, and the seconds after which one that is silent or has no workers is given up.
 
     Examples
     --------
@@ -60,13 +58,7 @@ class Cluster:
 
     @contextmanager
     def _open(self, store: Store) -> Iterator[Crew]:
-        try:
-            import distributed  # noqa: F401
-        except ModuleNotFoundError:
-            raise InputError(
-                "a cluster was asked for, but the package distributed is not installed: "
-                "pip install 'normalfan[cluster]'."
-            ) from None
+        check_installed("distributed", "a cluster needs it", "cluster")
         with _quiet():
             try:
                 client = _connected(self.address)
@@ -174,11 +166,8 @@ def _connected(address: str) -> Client:
 
     def make() -> None:
         try:
-            made.set_result(
-                distributed.Client(
-                    address, timeout=CONNECTING_SECONDS, set_as_default=False, name="normalfan"
-                )
-            )
+            options = {"timeout": CONNECTING_SECONDS, "set_as_default": False, "name": "normalfan"}
+            made.set_result(distributed.Client(address, **options))
         except BaseException as error:  # noqa: BLE001  whoever waits for it gets it
             made.set_exception(error)
 

@@ -47,7 +47,6 @@ class Engine(Protocol):
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -91,12 +90,7 @@ class Processes:
     Parameters
     ----------
     workers : int, optional
-        How many; by default one for each core that this process may use.
-
-    Raises
-    ------
-    InputError
-        If `workers` is below 1.
+        How many, at least 1; by default one for each core that this process may use.
 
     Examples
     --------

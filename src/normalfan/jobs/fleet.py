@@ -16,15 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from normalfan.errors import InputError, WorkStopped
+from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
-from normalfan.jobs.cell import Cell
+from normalfan.jobs.cell import Cell, digest_of_module
 from normalfan.jobs.engines import Engine
 from normalfan.jobs.fleet_members import Members, files_of
 from normalfan.jobs.fleet_task import read_member, schema_of_rows
 from normalfan.jobs.run import Outcome, run_cells
 from normalfan.jobs.store import Store
-from normalfan.sources import digest_of_code
 
 if TYPE_CHECKING:
     import polars
@@ -40,72 +39,43 @@ LISTED = 5  # members that the totals name
 
 @dataclass(frozen=True, slots=True)
 class MemberTotal:
-    """What one member's stream came to.
+    """What one member's stream came to."""
 
-    Attributes
-    ----------
-    member, worst_round : str
-        Its name, and its costliest round.
-    total, worst_price : float
-        Of all its prices, and of that round.
-    """
-
-    member: str
-    total: float
-    worst_round: str
-    worst_price: float
+    member: str  # its name
+    total: float  # of all its prices
+    worst_round: str  # its costliest round
+    worst_price: float  # of that round
 
 
 @dataclass(frozen=True, slots=True)
 class FleetTotals:
-    """What a fleet came to.
+    """What a fleet came to; the rounds after each member's first are free, negligible or priced."""
 
-    Attributes
-    ----------
-    members, rounds, problems : int
-        How many members were priced, their rounds, and how many members could not be priced.
-    free, negligible, priced : int
-        The rounds after each member's first are of one of these kinds.
-    total : float
-        Of all prices.
-    worst_round, costliest : MemberTotal or None, tuple of MemberTotal
-        The member that has the costliest round, and the five that cost most.
-    problem_list : tuple of (str, str)
-        The first five that could not be priced, each with the reason.
-    """
-
-    members: int
-    rounds: int
-    free: int
-    negligible: int
-    priced: int
-    total: float
-    worst_round: MemberTotal | None
-    costliest: tuple[MemberTotal, ...] = field(repr=False)
-    problems: int
-    problem_list: tuple[tuple[str, str], ...] = field(repr=False)
+    members: int  # that were priced
+    rounds: int  # of all these
+    free: int  # rounds
+    negligible: int  # rounds
+    priced: int  # rounds
+    total: float  # of all prices
+    worst_round: MemberTotal | None  # the member that has the costliest round
+    costliest: tuple[MemberTotal, ...] = field(repr=False)  # the five that cost most
+    problems: int  # members that could not be priced
+    problem_list: tuple[tuple[str, str], ...] = field(repr=False)  # the first five, each with the reason
 
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
     """What became of a fleet; see `price_fleet`.
 
-    Attributes
-    ----------
-    cells, members : Path
-        A Parquet dataset with lists of each member's prices, and one Parquet file of rows without the lists.
-    outcome, totals : Outcome, FleetTotals
-        How the run went, and what all members came to.
-
     Examples
     --------
     See `price_fleet`.
     """
 
-    cells: Path
-    members: Path
-    outcome: Outcome
-    totals: FleetTotals
+    cells: Path  # a Parquet dataset with lists of each member's prices
+    members: Path  # one Parquet file of its rows without the lists
+    outcome: Outcome  # how the run went
+    totals: FleetTotals  # what all members came to
 
 
 def price_fleet(
@@ -115,10 +85,8 @@ def price_fleet(
 
     Parameters
     ----------
-    members : Members
-        Who is in the fleet.
-    folder : str or Path
-        Where results are kept.
+    members, folder : Members, str or Path
+        Who is in the fleet, and where results are kept.
     engine, progress : Engine, bool
         As in `run_cells`.
 
@@ -170,16 +138,14 @@ def _after_splitting(first: Outcome, split: list[Cell], second: Outcome) -> Outc
 
 
 class FleetCells:
-    """The cells of a fleet, made as they are asked for; `keys` are those of the cells made so far.
-
-    How many members share a cell is decided by the first one's stream alone: cells are the same everywhere.
-    """
+    """The cells of a fleet, made as they are asked for."""
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.gym_modules = {module: _digest_of_module(module) for module in sorted(members._gym_modules)}
+        self.gym_modules = {module: digest_of_module(module) for module in sorted(members._gym_modules)}
+        # Decided by the first stream alone: cells are the same everywhere.
         self.size = _members_together(_look_up(next(iter(members)))[0])
-        self.keys: list[str] = []
+        self.keys: list[str] = []  # of the cells made so far
 
     def __len__(self) -> int:
         return math.ceil(len(self.members) / self.size)
@@ -205,16 +171,6 @@ class FleetCells:
         return cell
 
 
-def _digest_of_module(module: str) -> str:
-    try:
-        return digest_of_code(module)
-    except ModuleNotFoundError:
-        raise InputError(
-            f"the module {module!r} of environments was not found, but every process must import it by that "
-            f"name: install it, or put its folder on PYTHONPATH."
-        ) from None
-
-
 def _members_together(first: dict[str, Any]) -> int:
     if "problem" in first:
         return MOST_MEMBERS
@@ -227,10 +183,9 @@ def _members_together(first: dict[str, Any]) -> int:
 
 
 def _look_up(member: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The member, and a digest of the content of its files.
+    """The member, and a digest of the content of its files; or why one of them cannot be read.
 
-    If one cannot be read, the member gets a sentence instead of a price. It is said here and not by the
-    worker, because to a worker a file may be missing for reasons of its own.
+    It is said here and not by the worker, to whom a file may be missing for reasons of its own.
     """
     if "problem" in member:
         return member, ""
@@ -275,7 +230,6 @@ def gather_members(cells: list[Path], target: Path, failed: Sequence[tuple[str, 
 
 
 def total_up(members: Path) -> FleetTotals:
-    """What a file of members adds up to."""
     import polars
 
     rows = polars.scan_parquet(members, glob=False)

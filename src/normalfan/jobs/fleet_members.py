@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,16 +28,12 @@ PREFIX = "member="
 ENVIRONMENT = "gym:"
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "default": (lambda x: _is_whole(x) or (isinstance(x, float) and math.isfinite(x)), "a finite number"),
-    "axes": (lambda x: isinstance(x, str), "text"),
-    "horizon": (_is_whole, "a whole number"),
-    "start": (lambda x: isinstance(x, str) or _is_whole(x), "text or a whole number"),
-    "rewards": (lambda x: isinstance(x, bool), "a boolean, true or false"),
+KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "default": ((int, float), "a finite number"),
+    "axes": ((str,), "text"),
+    "horizon": ((int,), "a whole number"),
+    "start": ((str, int), "text or a whole number"),
+    "rewards": ((bool,), "a boolean, true or false"),
 }
 
 
@@ -168,9 +164,11 @@ def gym_module_of(model: str) -> str | None:
 
 def _problem_of(member: Mapping[str, Any], gym_modules: Collection[str]) -> str | None:
     """Why a row cannot be a member, if so: nothing that follows need look at its types again."""
-    for name, (is_right, kind) in KINDS.items():
-        if name in member and not is_right(member[name]):
-            shown = reprlib.repr(member[name])
+    for name, (types, kind) in KINDS.items():
+        value = member.get(name)
+        is_finite = not isinstance(value, float) or math.isfinite(value)
+        if name in member and not (type(value) in types and is_finite):
+            shown = reprlib.repr(value)
             return f"{name} is {shown}, but must be {kind}: write the column {name} with that type."
     model = member["model"]
     module = gym_module_of(model)

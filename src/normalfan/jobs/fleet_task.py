@@ -1,12 +1,5 @@
 """Prices the members of one cell, on whichever worker has it: one row for each member.
 
-    member
-    rounds, free, negligible, priced      how many; the first round has no plan before it and is none of these
-    total                                 of all prices
-    worst_price, worst_round              the costliest round
-    price, value, crossed                 lists with an entry for each round
-    problem                               why the member could not be priced; then the rest is empty
-
 A module of its own, because results are kept under a digest of the code that it imports: engines and totals
 may change without making them stale.
 """
@@ -61,14 +54,14 @@ def schema_of_rows() -> dict[str, Any]:
     return {
         "member": polars.String,
         "rounds": polars.Int64,
-        **dict.fromkeys(KINDS, polars.Int64),
+        **dict.fromkeys(KINDS, polars.Int64),  # the first round has no plan before it and is none of these
         "total": polars.Float64,
         "worst_price": polars.Float64,
         "worst_round": polars.String,
-        "price": polars.List(polars.Float64),
+        "price": polars.List(polars.Float64),  # an entry for each round
         "value": polars.List(polars.Float64),
         "crossed": polars.List(polars.Boolean),
-        "problem": polars.String,
+        "problem": polars.String,  # why the member could not be priced; then the rest is empty
     }
 
 

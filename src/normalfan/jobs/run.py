@@ -30,25 +30,17 @@ LISTED = 1000  # failures that are kept: nobody would read a list of a million
 class Outcome:
     """What became of the cells of a run.
 
-    Attributes
-    ----------
-    finished, reused, failed, damaged : int
-        How many were computed by this run, were found in the store, have no result, and had a file in the
-        store that was damaged or another cell's, and were computed again.
-    failures : tuple of (Cell, str)
-        The first 1000 cells without a result, each with the reason.
-
     Examples
     --------
     >>> Outcome(finished=3, reused=2, failed=0, failures=())
     Outcome(finished=3, reused=2, failed=0)
     """
 
-    finished: int
-    reused: int
-    failed: int
-    failures: tuple[tuple[Cell, str], ...] = field(repr=False)
-    damaged: int = field(default=0, repr=False)
+    finished: int  # cells that this run computed
+    reused: int  # that were in the store
+    failed: int  # that have no result
+    failures: tuple[tuple[Cell, str], ...] = field(repr=False)  # the first 1000 of them, with the reasons
+    damaged: int = field(default=0, repr=False)  # whose file was damaged or another cell's: computed again
 
 
 def run_cells(
@@ -58,10 +50,8 @@ def run_cells(
 
     Parameters
     ----------
-    cells : iterable of Cell
-        Read only as far as workers have room.
-    store : Store
-        Where results are kept, each as soon as it is there.
+    cells, store : iterable of Cell, Store
+        What to compute, read only as far as workers have room; where each result is kept at once.
     engine : Engine
         ``Serial()``, ``Processes()`` or ``Cluster(address)``; results are equal to the bit.
     progress, label : bool, str

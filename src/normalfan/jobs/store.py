@@ -91,7 +91,6 @@ class Store:
         return float(polars.read_parquet_metadata(self._path(cell))["seconds"])
 
     def _write(self, key: str, result: polars.DataFrame, seconds: float) -> None:
-        """Keep the result of the cell with this key."""
         # Into memory first: errors of the disk are then ours to meet, and few large writes reach it.
         content = io.BytesIO()
         open_seal = f"{key}:{'0' * CHECKSUM}"

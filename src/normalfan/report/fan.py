@@ -71,31 +71,15 @@ class Plane:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FanPicture:
-    """A slice of the fan with prices, colours and a path on it: what `draw_fan` returns.
+    """A slice of the fan with prices, colours and a path on it: what `draw_fan` returns."""
 
-    Attributes
-    ----------
-    xs, ys : array [nx], [ny]
-        The coordinates of the grid.
-    labels : int array [ny, nx]
-        Which face each grid point has.
-    colours : int array [faces]
-        A colour for each face; neighbours differ, as far as eight colours allow.
-    prices : array [ny, nx]
-        The price of keeping the plan of the origin.
-    path : array [n, 2]
-        The points of the path.
-    in_plane : bool array [n]
-        Whether a loss of the path lies in the plane; if not, its point is the nearest one.
-    """
-
-    xs: FloatArray
-    ys: FloatArray
-    labels: IntArray
-    colours: IntArray
-    prices: FloatArray
-    path: FloatArray
-    in_plane: BoolArray
+    xs: FloatArray  # [nx]  the coordinates of the grid
+    ys: FloatArray  # [ny]
+    labels: IntArray  # [ny, nx]  which face each grid point has
+    colours: IntArray  # [faces]  neighbours differ, as far as eight colours allow
+    prices: FloatArray  # [ny, nx]  of keeping the plan of the origin
+    path: FloatArray  # [n, 2]  the points of the path
+    in_plane: BoolArray  # [n]  whether a loss of the path lies in the plane; else its point is the nearest
 
     def __repr__(self) -> str:
         return f"FanPicture: {counted(self.n_faces, 'face')} on a grid of {len(self.xs)} × {len(self.ys)}"
@@ -140,14 +124,10 @@ def draw_fan(
 
     Parameters
     ----------
-    mdp : MDP
-        The problem.
-    plane : Plane
-        Where to slice.
-    xs, ys : array [nx], [ny]
-        The coordinates of the grid.
-    path : sequence of arrays [H, S, A]
-        Losses to place on the plane.
+    mdp, plane : MDP, Plane
+        The problem, and where to slice its fan.
+    xs, ys, path : array [nx], array [ny], sequence of arrays [H, S, A]
+        The coordinates of the grid, and losses to place on the plane.
     ties : TieRule
         When two actions count as equally good.
 

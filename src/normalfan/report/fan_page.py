@@ -11,7 +11,7 @@ from normalfan.files import written_atomically
 from normalfan.plots import new_figure
 from normalfan.report.charts import fan_chart
 from normalfan.report.fan import COLOURS, FanPicture, edges
-from normalfan.report.rendering import check_page_packages, write_page
+from normalfan.report.page import check_page_packages, write_page
 from normalfan.text import amount, percent
 
 SUFFIXES = (".html", ".png", ".pdf")
@@ -32,10 +32,8 @@ def write_fan(
 
     Parameters
     ----------
-    path : str or Path
-        The file: .html (needs `normalfan[report]`), .png or .pdf (need `normalfan[plot]`).
-    fan : FanPicture
-        What `draw_fan` returned.
+    path, fan : str or Path, FanPicture
+        The file, .html (needs `normalfan[report]`), .png or .pdf (need `normalfan[plot]`), and the slice.
     title, unit, right, up : str
         The heading, the unit of the losses such as "$", and the titles of the axes.
     stops, prices : sequence of str, sequence of float

@@ -7,11 +7,12 @@ it. The same input gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_installed
+from normalfan.files import written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.pricing.summary import Summary, summarise
@@ -20,11 +21,10 @@ from normalfan.problem.mdp import MDP
 from normalfan.regret.decompose import Decomposition
 from normalfan.report.attribution_map import fold, read_costliest
 from normalfan.report.charts import MOST_POINTS, attribution_chart, fan_chart, time_charts
-from normalfan.report.fan import CrossingFan, slice_through
+from normalfan.report.fan import slice_through
 from normalfan.report.page_text import captions, norm_symbol, summary_paragraphs
-from normalfan.report.rendering import check_page_packages, write_page
 from normalfan.report.table import rows_of
-from normalfan.text import amount, counted
+from normalfan.text import amount, as_script, counted, printable
 
 
 def write_report(
@@ -47,28 +47,21 @@ def write_report(
     ----------
     path : str or Path
         The file to write.
-    mdp : MDP
-        The problem.
-    losses : array [T, H, S, A] or LossStream
-        The losses that were priced; some of them are read a second time.
-    motion : PricedMotion
-        What `price_stream(mdp, losses, ties=ties)` returned.
+    mdp, losses, motion : MDP, array [T, H, S, A] or LossStream, PricedMotion
+        What `price_stream(mdp, losses, ties=ties)` was given and returned; some losses are read again.
     title, unit, note : str
         The heading, the unit of the losses such as "$", and a sentence under the title, such as a source.
     norm : str or float
         Of the loss variation beside the price: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
-    summary : Summary, optional
-        What `summarise` returned for this stream and norm, if it is at hand; made here if not.
-    decomposition : Decomposition, optional
-        Of a learner's run on the same losses: drawn instead of the cumulative values.
+    summary, decomposition : Summary, Decomposition, optional
+        Of this stream and norm, if at hand; of a learner's run on it, drawn instead of cumulative values.
     ties : TieRule
         The tie rule that the stream was priced with.
 
     Raises
     ------
     InputError
-        If jinja2 or plotly is missing (`pip install 'normalfan[report]'`), `motion` has no details, `losses`
-        cannot be read again, or losses or summary are of another stream.
+        If `normalfan[report]` is not installed, or losses, motion and summary are not of one whole stream.
 
     Examples
     --------
@@ -95,12 +88,14 @@ def write_report(
         )
     fan = slice_through(mdp, costliest.around, costliest.centre, name_of, ties)
     paid = fold(costliest.attribution, motion.by_step.sum(axis=0), mdp.labels)
+    stops = fan.stops if fan else ()
+    crossed = [name_of(t) for t in stops], [float(motion.prices[t]) for t in stops]
     data = {
         "unit": unit,
         "norm": norm_symbol(norm),
         "time": time_charts(motion, variation, decomposition),
         "attribution": attribution_chart(paid),
-        "fan": _fan_data(fan, motion.prices.tolist(), name_of),
+        "fan": fan_chart(fan.picture, fan.right, fan.up, *crossed) if fan else None,
     }
     write_page(
         path,
@@ -121,8 +116,34 @@ def write_report(
     )
 
 
-def _fan_data(fan: CrossingFan | None, prices: list[float], name_of: Callable[[int], str]) -> Any:
-    if fan is None:
-        return None
-    stops, stop_prices = [name_of(t) for t in fan.stops], [prices[t] for t in fan.stops]
-    return fan_chart(fan.picture, fan.right, fan.up, stops, stop_prices)
+def check_page_packages() -> None:
+    """Refuse to write a page where a package for it is missing; ask before any long work."""
+    for package in ("jinja2", "plotly"):
+        check_installed(package, "a report page needs it", "report")
+
+
+def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: Any) -> None:
+    """Render a template of the package with its data embedded; text is printable and escaped throughout."""
+    check_page_packages()
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    def asset(name: str) -> Markup:
+        """A style sheet or script of the package, to be embedded as it is."""
+        source = resources.files("normalfan.report") / "assets" / name
+        return Markup(source.read_text(encoding="utf-8"))  # noqa: S704
+
+    environment = Environment(
+        loader=PackageLoader("normalfan.report", "assets"),
+        autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["printable"] = printable
+    scripts = {"plotly": Markup(get_plotlyjs()), "data": Markup(as_script(data))}  # noqa: S704
+    page = environment.get_template(template).render(**texts, **scripts, asset=asset)
+    with written_atomically(path) as file:
+        file.write(page.encode())

@@ -112,12 +112,10 @@ def rows_of(
             (f"{ranks[t]:,}", int(ranks[t])),
         )
         left_out = len(change.steps) - len(plan)
-        rows.append(Row(t, motion.round_name(t), numbers, _where(change.cell), plan, left_out))
+        cell = change.cell
+        where = "a near-tie" if cell is None else f"{cell.step}, {cell.state}: {cell.action}"
+        rows.append(Row(t, motion.round_name(t), numbers, where, plan, left_out))
     return rows
-
-
-def _where(cell: CostliestCell | None) -> str:
-    return "a near-tie" if cell is None else f"{cell.step}, {cell.state}: {cell.action}"
 
 
 def _worth_listing(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
