@@ -12,23 +12,33 @@ import numpy as np
 
 from normalfan._kernels.bitsets import size
 from normalfan._kernels.buffers import Swept, allocate, swept
-from normalfan._kernels.compiling import kernel
+from normalfan._kernels.compiling import inner, kernel
 from normalfan._kernels.lanes import (
+    any_bit,
     at_most,
     bits_of,
     broadcast,
-    fma,
     lanes_of,
     least,
     mask_of,
-    maximum,
     minimum,
+    overlay,
     select,
 )
 from normalfan._kernels.memory import load
 
 LANES = 8
 ALL = (1 << LANES) - 1
+
+
+@inner
+def _examine(losses, start, arms, v, upper):
+    """What the evidence in a round shows: (a doubtful arm, all losses finite)."""
+    near, finite = False, True
+    for x in losses[start : start + arms]:
+        near |= 0.0 < x - v <= upper
+        finite &= abs(x) < np.inf
+    return near, finite
 
 
 @kernel
@@ -41,30 +51,32 @@ def bandit_kernel(losses, arms, rule, before, out, detail):
     width = len(before) * LANES
     for t in range(len(value)):
         start = t * width
-        smallest, unbounded = infinite, zero
+        smallest = infinite
         for k in range(0, width, LANES):
-            x = load(losses, start + k, zero)
-            smallest = minimum(x, smallest)
-            unbounded = fma(x, zero, unbounded)
+            smallest = minimum(load(losses, start + k, zero), smallest)
         v = least(smallest)
         base, upper = broadcast(v, zero), broadcast(floor + slope * abs(v), zero)
-        held, doubtful, gap = infinite, zero, infinite
+        held, gap = infinite, infinite
+        evidence = lanes_of(np.uint8(0))
         tied_arms, changed = np.int64(0), np.int64(0)
         for k in range(0, width, LANES):
             d = load(losses, start + k, zero) - base
             close = at_most(d, upper)
-            doubtful = maximum(select(close, d, zero), doubtful)
             now, old = bits_of(close), np.int64(before[k // LANES])
             held = minimum(select(mask_of(old, zero), d, infinite), held)
             if detail is not None:
                 gap = minimum(select(close, infinite, d), gap)
+            # Bits are left by what is close but not zero, and by what is not finite (0 * d is nan).
+            evidence = overlay(evidence, select(close, d, d * zero))
             tied_arms += size(np.uint64(now))
             changed |= now ^ old
             before[k // LANES] = now
         value[t], price[t] = v, least(held)
         crossed[t], vertex[t], dimension[t] = changed != 0, tied_arms == 1, tied_arms - 1
-        finite[t] = bits_of(at_most(unbounded, zero)) == ALL and price[t] < np.inf
-        near[t] = bits_of(at_most(doubtful, zero)) != ALL
+        near[t], finite[t] = False, True
+        if any_bit(evidence):
+            near[t], finite[t] = _examine(losses, start, arms, v, floor + slope * abs(v))
+        finite[t] &= price[t] < np.inf
         if detail is not None:
             left_out = np.inf if tied_arms == arms else least(gap)
             detail.by_step[t, 0] = price[t]
