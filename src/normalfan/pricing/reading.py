@@ -59,10 +59,6 @@ class Doubts:
     highest_prices: FloatArray  # [B]
     decided_exactly: BoolArray  # [B]
 
-    def are_wide(self, prices: FloatArray) -> BoolArray:
-        """[B]: the rounds whose enclosure is wide for their price."""
-        return self.highest_prices - self.lowest_prices > WIDE * prices
-
     def enclose(
         self, t: int, price: float, reader: Reader, readings: Sequence[Reading], *, same: bool
     ) -> None:
@@ -101,13 +97,20 @@ class Reader:
         row_sums(indptr, weights, sums)
         return 0 if len(kernels) == 1 else len(self.twins) // len(kernels), indptr, indices, weights, sums
 
-    def doubts_of_cleared(self, prices: FloatArray, sizes: FloatArray) -> Doubts:
-        """Of rounds without near-ties: only rounding is open. `sizes`: see the sweeps."""
-        # The errors of the values cancel along any policy: a price is off by what single sums lose.
-        lost = 8 * (2 * self.mdp.most_successors + 4) * UNIT * (sizes + prices)
-        lost[prices == 0] = 0.0  # every step was surely free
+    def doubts_of_cleared(self, prices: FloatArray, sizes: FloatArray) -> tuple[Doubts, BoolArray]:
+        """Of rounds without near-ties, where only rounding is open; and those whose interval is wide.
+
+        The errors of the values cancel along any policy: a price is off by what single sums lose. `sizes`:
+        see the sweeps. In place, since the fastest sweeps take no longer than this.
+        """
+        lost = sizes + prices
+        lost *= 8 * (2 * self.mdp.most_successors + 4) * UNIT
+        lost[prices == 0.0] = 0.0  # what costs nothing is surely free
+        lowest, highest = prices - lost, prices + lost
+        np.maximum(lowest, 0.0, out=lowest)
+        lost *= 2 / WIDE
         no = np.zeros(len(prices), dtype=bool)
-        return Doubts(no, np.maximum(prices - lost, 0.0), prices + lost, no.copy())
+        return Doubts(no, lowest, highest, no.copy()), lost > prices
 
     def read(self, loss: FloatArray) -> Reading:
         """Read one loss [H, S, A] of finite numbers whose sums over a horizon are finite."""

@@ -149,8 +149,8 @@ class BlockPricer:
 
     def _settle(self, losses: FloatArray, swept: Swept, shared: int) -> Doubts:
         """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
-        doubts = self.reader.doubts_of_cleared(swept.prices, swept.sizes)
-        unclear = swept.near | np.append(False, swept.near[:-1]) | doubts.are_wide(swept.prices)
+        doubts, wide = self.reader.doubts_of_cleared(swept.prices, swept.sizes)
+        unclear = swept.near | np.append(False, swept.near[:-1]) | wide
         day, reading = -1, None  # the last one that was read
         for t in np.flatnonzero(unclear).tolist():
             if t < shared:
