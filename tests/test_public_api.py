@@ -224,21 +224,10 @@ def test_results_of_ten_thousand_rounds_have_short_reprs() -> None:
 
 # --- the import ------------------------------------------------------------------------------------------
 
-MEASURE = """
-import sys, time
-began = time.process_time()
-import normalfan
-print(time.process_time() - began, *sys.modules)
-"""
 
-
-def test_the_import_is_quick_and_light() -> None:
-    """In CPU time, of the best of five, so that a busy machine does not matter."""
-    seconds = []
-    for _ in range(5):
-        done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)  # noqa: S603
-        taken, *modules = done.stdout.split()
-        seconds.append(float(taken))
-        assert not HEAVY & set(modules)
-        assert not {"normalfan.io", "normalfan.jobs", "normalfan.replan", "normalfan.report"} & set(modules)
-    assert min(seconds) < 0.25
+def test_the_import_is_light() -> None:
+    code = "import sys, normalfan; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    modules = set(done.stdout.split())
+    assert not HEAVY & modules
+    assert not {"normalfan.io", "normalfan.jobs", "normalfan.replan", "normalfan.report"} & modules

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from normalfan.cli.output import AsJson, print_json
 from normalfan.cli.sources import Default, Features, Horizon, Rewards, Start
 from normalfan.errors import InputError
-from normalfan.jobs import Cell, Cluster, FleetResult, Members, Processes, Serial, price_fleet
-from normalfan.jobs.engines import Engine
+
+if TYPE_CHECKING:
+    from normalfan.jobs import Cell, FleetResult, Members
+    from normalfan.jobs.engines import Engine
 
 SOME_FAILED = 1
 
@@ -76,6 +78,8 @@ def fleet(
     }
     given = {name: value for name, value in options.items() if value is not None}
     members, name = _members(table, model, losses, given, gym_module or [])
+    from normalfan.jobs import price_fleet
+
     result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
@@ -89,6 +93,8 @@ def _members(
     table: str | None, model: str | None, losses: str | None, options: dict[str, Any], gym_modules: list[str]
 ) -> tuple[Members, str]:
     """The members, and the name that their results get by default."""
+    from normalfan.jobs import Members
+
     if table is not None and model is None and losses is None:
         if options:
             raise InputError(
@@ -105,6 +111,8 @@ def _members(
 
 
 def _engine(cluster: str | None, workers: int | None) -> Engine:
+    from normalfan.jobs import Cluster, Processes, Serial
+
     if cluster is None:
         return Serial() if workers == 1 else Processes(workers)
     if workers is not None:
