@@ -32,6 +32,15 @@ ROUNDED = 2.0**-50
 
 
 @kernel
+def rounding_intervals(prices, sizes, factor, share, lowest, highest, wide):
+    """Enclose prices that only rounding touches; wide: by more than a share of the price."""
+    for t in range(len(prices)):
+        lost = factor * (sizes[t] + prices[t]) if prices[t] > 0.0 else 0.0  # no cost is surely no cost
+        lowest[t], highest[t] = max(prices[t] - lost, 0.0), prices[t] + lost
+        wide[t] = 2.0 * lost > share * prices[t]
+
+
+@kernel
 def row_sums(indptr, weights, sums):
     """The exact sum of every row as a pair, and what was lost: sums [rows, 3]."""
     for row in range(len(sums)):

@@ -101,16 +101,15 @@ class Reader:
         """Of rounds without near-ties, where only rounding is open; and those whose interval is wide.
 
         The errors of the values cancel along any policy: a price is off by what single sums lose. `sizes`:
-        see the sweeps. In place, since the fastest sweeps take no longer than this.
+        see the sweeps.
         """
-        lost = sizes + prices
-        lost *= 8 * (2 * self.mdp.most_successors + 4) * UNIT
-        lost[prices == 0.0] = 0.0  # what costs nothing is surely free
-        lowest, highest = prices - lost, prices + lost
-        np.maximum(lowest, 0.0, out=lowest)
-        lost *= 2 / WIDE
-        no = np.zeros(len(prices), dtype=bool)
-        return Doubts(no, lowest, highest, no.copy()), lost > prices
+        from normalfan._kernels.reading import rounding_intervals
+
+        lowest, highest = np.empty(len(prices)), np.empty(len(prices))
+        wide, no = np.empty(len(prices), dtype=bool), np.zeros(len(prices), dtype=bool)
+        factor = 8 * (2 * self.mdp.most_successors + 4) * UNIT
+        rounding_intervals(prices, sizes, factor, WIDE, lowest, highest, wide)
+        return Doubts(no, lowest, highest, no.copy()), wide
 
     def read(self, loss: FloatArray) -> Reading:
         """Read one loss [H, S, A] of finite numbers whose sums over a horizon are finite."""
