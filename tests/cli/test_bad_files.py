@@ -164,7 +164,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "model npz empty": (containing("model.npz", b""), "damaged"),
     "model npz of other content": (saved("model.npz", a=np.zeros(3)), "no schema"),
     "model npz of another schema": (stored_with(schema=99), "schema 99"),
-    "model npz that does not fit together": (stored_with(horizon=[1, 2]), "do not fit together"),
+    "model npz with two horizons": (stored_with(horizon=[1, 2]), "horizon is [1, 2]"),
     "model npz with a horizon that is text": (stored_with(horizon="two"), "horizon is 'two'"),
     "model npz with a horizon between two": (stored_with(horizon=2.7), "horizon is 2.7"),
     "model npz of another checksum": (stored_with(checksum=True, horizon=3), "checksum"),

@@ -59,6 +59,8 @@ class Cluster:
     @contextmanager
     def _open(self, store: Store) -> Iterator[Crew]:
         check_installed("distributed", "a cluster needs it", "cluster")
+        import distributed.client  # noqa: F401  its loggers are there only once it is imported
+
         with _quiet():
             try:
                 client = _connected(self.address)
