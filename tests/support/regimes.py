@@ -36,9 +36,9 @@ def random_stream(regime: str, rng: np.random.Generator) -> tuple[nf.MDP, np.nda
     return mdp, np.ascontiguousarray(DRAWS[regime](rng, problem.losses.astype(float)))
 
 
-def long_stream(rng: np.random.Generator) -> tuple[nf.MDP, np.ndarray]:
-    """A chain of up to 1000 steps, with an offset of up to 1e9 a step."""
+def long_stream(rng: np.random.Generator, unit: int) -> tuple[nf.MDP, np.ndarray]:
+    """A chain of up to 1000 steps whose losses are multiples of 1/unit, offset by up to 1e9 a step."""
     horizon = int(rng.integers(200, 1001))
     mdp = nf.MDP(rng.integers(3, size=(3, 2)), 0, horizon)
-    steps = rng.integers(0, 5, size=(2, horizon, 3, 2)) / rng.choice([1, 10])
+    steps = rng.integers(0, 5, size=(2, horizon, 3, 2)) / unit
     return mdp, steps + rng.choice([0.0, 1e5, 1e9])
