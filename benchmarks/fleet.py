@@ -26,8 +26,7 @@ import polars
 from scipy.sparse import csr_array
 
 import normalfan as nf
-from normalfan.battery.ercot import HUBS, ercot_prices
-from normalfan.battery.model import HOURS, Battery
+from normalfan.battery import HOURS, HUBS, Battery, ercot_prices
 from normalfan.io import save_losses, save_mdp
 from normalfan.jobs.engines import ONE_THREAD, usable_cores
 

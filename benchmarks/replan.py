@@ -17,20 +17,18 @@ from typing import Any
 import numpy as np
 from replan_tables import with_tables
 
-from normalfan.battery import Battery, ercot_prices
-from normalfan.battery.ercot import HUBS
+from normalfan.battery import HUBS, Battery, ercot_prices
 from normalfan.replan import (
     Accumulated,
     HoldingCosts,
-    Point,
     RegretCurve,
     Schedule,
     cheapest_schedule,
     holding_costs,
     regret_curve,
     replay,
-    schedule_within,
 )
+from normalfan.replan.curve import Point
 
 COST = 5000.0
 PRICE_RULES = ("accumulated", "CUSUM")
@@ -80,7 +78,7 @@ def case(hub: str, curve: RegretCurve) -> dict[str, Any]:
             {
                 "replans_at_most": budget,
                 "hindsight": round(float(curve.least_regrets[budget])),
-                "hindsight_in_the_storm": stormy(costs, schedule_within(costs, budget)),
+                "hindsight_in_the_storm": stormy(costs, cheapest_schedule(costs, 0.0, most=budget)),
                 "price_rule": entry(best_of(best, PRICE_RULES), costs),
                 "single_day": entry(best.get("single day"), costs),
                 "detector": entry(best_of(best, DETECTORS), costs),
@@ -100,26 +98,22 @@ def case(hub: str, curve: RegretCurve) -> dict[str, Any]:
     }
 
 
-def part(costs: HoldingCosts, days: slice) -> HoldingCosts:
-    """A stretch of the days on its own: it begins with the plan of its first day."""
-    return HoldingCosts(costs.costs[days, days], costs.values[days], costs.known, costs.window)
-
-
 def out_of_sample(costs: HoldingCosts, dates: tuple[str, ...], tuned_on: str, used_on: str) -> dict[str, Any]:
     """Settings picked on one year, used on the other."""
     years = np.array([date[:4] for date in dates[costs.first_round :]])
-    spans = {year: slice(*(np.flatnonzero(years == year)[[0, -1]] + [0, 1])) for year in (tuned_on, used_on)}
-    before, after = part(costs, spans[tuned_on]), part(costs, spans[used_on])
+    spans = {year: np.flatnonzero(years == year)[[0, -1]] + [0, 1] for year in (tuned_on, used_on)}
+    before, after = costs.part(*spans[tuned_on]), costs.part(*spans[used_on])
     rows = []
     for family, best in regret_curve(before, COST).best_within(YEAR_BUDGET).items():
         run = replay(best.rule, after)
+        hindsight = cheapest_schedule(after, 0.0, most=run.replans)
         rows.append(
             {
                 "family": family,
                 "settings": best.settings,
                 "tuned": {"replans": best.replans, "regret": round(best.regret)},
                 "used": {"replans": run.replans, "regret": round(run.regret)},
-                "hindsight_at_used_replans": round(schedule_within(after, run.replans).regret),
+                "hindsight_at_used_replans": round(hindsight.regret),
             }
         )
     print(

@@ -20,7 +20,9 @@ PAGES = [
 ]
 WITH_EXAMPLES = [
     "README.md",
+    "docs/how-to/files.md",
     "docs/how-to/learners.md",
+    "docs/how-to/questions.md",
     "docs/how-to/report.md",
     "docs/contributing/add-a-command.md",
     "docs/contributing/add-a-learner.md",

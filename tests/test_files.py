@@ -1,14 +1,18 @@
-"""Files that appear whole or not at all, and whether they can be written."""
+"""Files that appear whole or not at all, and array files that are never trusted."""
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sentences import check_refusal
 
-from normalfan.files import check_target, written_atomically
+import normalfan as nf
+from normalfan.files import check_target, pack_arrays, unpack_arrays, written_atomically
 
 
 def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -78,3 +82,75 @@ def test_what_cannot_be_written_is_refused_in_time(tmp_path: Path) -> None:
     }.items():
         check_refusal(lambda: check_target("--out", tmp_path / name, (".csv", ".parquet")), rule)  # noqa: B023
     assert len(list(tmp_path.iterdir())) == 3
+
+
+ARRAYS = {"numbers": np.arange(6.0).reshape(2, 3), "names": np.array(["a", "ü"]), "count": np.array(3)}
+
+
+def same(arrays: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:
+    return arrays.keys() == others.keys() and all(
+        a.dtype == others[name].dtype and np.array_equal(a, others[name]) for name, a in arrays.items()
+    )
+
+
+def test_arrays_come_back_also_from_a_file_of_numpy() -> None:
+    turned = ARRAYS | {"turned": np.asfortranarray(ARRAYS["numbers"])}
+    assert same(unpack_arrays(pack_arrays(turned), "x"), turned)
+    file = io.BytesIO()
+    np.savez(file, **ARRAYS)  # type: ignore[arg-type]
+    assert same(unpack_arrays(file.getvalue(), "x"), ARRAYS)
+
+
+def test_every_flipped_bit_is_refused_or_changes_nothing() -> None:
+    packed = pack_arrays(ARRAYS)
+    for bit in range(8 * len(packed)):
+        damaged = bytearray(packed)
+        damaged[bit // 8] ^= 1 << bit % 8
+        try:
+            found = unpack_arrays(bytes(damaged), "x.npz")
+        except nf.InputError as error:
+            assert str(error).startswith("x.npz ")  # noqa: PT017
+        else:
+            assert same({name: found[name] for name in ARRAYS}, ARRAYS), bit
+
+
+def test_a_sound_archive_with_other_content_fails_its_checksum() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(pack_arrays(ARRAYS))) as old, zipfile.ZipFile(file, "w") as new:
+        for member in old.namelist():
+            content = old.read(member)
+            new.writestr(member, content.replace(b"\x03", b"\x04") if member == "count.npy" else content)
+    check_refusal(lambda: unpack_arrays(file.getvalue(), "x.npz"), "x.npz is damaged (its checksum")
+
+
+def npy(header: str, content: bytes = b"") -> bytes:
+    text = header.ljust(117).encode() + b"\n"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}",
+        "{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,)}",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)",
+        "((((((",
+    ],
+)
+def test_what_a_header_declares_is_not_believed(header: str) -> None:
+    check_refusal(lambda: unpack_arrays(npy(header, b"12345678"), "x.npz"), "x.npz is damaged")
+
+
+def test_an_archive_larger_than_memory_is_refused_before_it_is_read() -> None:
+    bomb = pack_arrays({"zeros": np.zeros(10**6)})
+    assert len(bomb) < 10**4
+    check_refusal(lambda: unpack_arrays(bomb, "x.npz", max_memory=10**6), "x.npz takes 8,00")
+    lying = bytearray(bomb)
+    at = lying.rindex(b"PK\x01\x02") + 24
+    lying[at : at + 4] = (10**5).to_bytes(4, "little")  # the directory says that it is small
+    check_refusal(lambda: unpack_arrays(bytes(lying), "x.npz", max_memory=10**6), "x.npz is damaged")

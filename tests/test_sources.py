@@ -50,6 +50,7 @@ def test_the_code_is_what_is_imported_through_others_too(study: Path) -> None:
     assert files["study.inner.far"] == study / "inner" / "far.py"
     assert sorted(files) == [
         "normalfan.errors",
+        "normalfan.text",
         "study",
         "study.base",
         "study.inner.beside",

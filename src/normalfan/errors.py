@@ -8,7 +8,11 @@ RuntimeError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
+from numbers import Integral
+
+from normalfan.text import printable
 
 
 class InputError(ValueError):
@@ -23,6 +27,9 @@ class InputError(ValueError):
     the numbering of the states.
     """
 
+    def __str__(self) -> str:
+        return printable(super().__str__())  # names in it come from files: no line break, no control code
+
 
 class WorkStopped(RuntimeError):  # noqa: N818  a full disk is nobody's error
     """Long work cannot go on; the message says what happened and how to continue. Finished parts stay."""
@@ -32,3 +39,15 @@ def check_installed(package: str, reason: str, extra: str) -> None:
     """Refuse to go on without an optional package; `reason` is a clause such as "a figure needs it"."""
     if find_spec(package) is None:
         raise InputError(f"{package} is not installed, but {reason}: pip install 'normalfan[{extra}]'.")
+
+
+def check_choice(name: str, given: object, choices: Sequence[str]) -> None:
+    """Refuse a word that is not one of `choices`."""
+    if given not in choices:
+        raise InputError(f"{name} is {given!r}, but must be one of {', '.join(choices)}: choose one of them.")
+
+
+def check_whole(name: str, given: object, remedy: str, *, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    if isinstance(given, bool) or not isinstance(given, Integral) or given < least:
+        raise InputError(f"{name} is {given!r}, but must be a whole number of at least {least}: {remedy}.")

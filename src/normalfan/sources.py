@@ -66,7 +66,9 @@ def _imported(spec: ModuleSpec) -> Iterator[str]:
     if path.suffix != ".py":
         return  # compiled: its bytes count, what it imports cannot be read
     package = spec.name if spec.submodule_search_locations is not None else spec.parent
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    stub = path.with_suffix(".pyi")  # it names what a lazy package imports when it is asked
+    sources = [source.read_bytes() for source in (path, stub) if source.is_file()]
+    for node in (node for source in sources for node in ast.walk(ast.parse(source))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

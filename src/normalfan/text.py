@@ -25,9 +25,7 @@ def number(value: float) -> str:
 
 def amount(value: float, unit: str) -> str:
     """A number with its unit: before it if that is a currency's sign, else after."""
-    if not unit:
-        return number(value)
-    if unit in CURRENCIES:
+    if unit in CURRENCIES:  # or empty
         written = number(value)
         return f"−{unit}{written[1:]}" if written.startswith("−") else f"{unit}{written}"
     return f"{number(value)} {unit}"

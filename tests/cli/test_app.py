@@ -12,8 +12,7 @@ import pytest
 from command_line import call, run
 
 import normalfan as nf
-from normalfan.battery.ercot import ercot_prices
-from normalfan.battery.model import Battery
+from normalfan.battery import Battery, ercot_prices
 
 
 @pytest.mark.processes

@@ -16,8 +16,8 @@ import pytest
 from command_line import call
 
 import normalfan as nf
-from normalfan.array_files import CHECKSUM
-from normalfan.problem.labels import Labels
+from normalfan.files import CHECKSUM
+from normalfan.problem.mdp import Labels
 
 MODEL = """state,action,next_state,probability,start
 home,stay,home,1,1
@@ -173,7 +173,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "model with a column too many": (edited("model", "start", "begin"), "'begin'"),
     "model with semicolons": (
         lambda folder: containing("model.csv", MODEL.replace(",", ";").encode())(folder),
-        "has the columns state;action",
+        "has one column",
     ),
     "model not in UTF-8": (containing("model.csv", MODEL.replace("home", "maïs").encode("latin1")), "UTF-8"),
     "model with a longer line": (edited("model", "1,1\n", "1,1,1,1\n"), "cannot be read"),
@@ -187,9 +187,15 @@ CASES: dict[str, tuple[Spoil, str]] = {
         edited("model", "home,go,home,0.5", "home,go,away,0.5"),
         "line 4 repeats state home, action go, next_state away of line 3",
     ),
-    "model without an action of a state": (
-        edited("model", "away,go,home,1,0\n", ""),
-        "no row for state away, action go",
+    "model that allows half an action": (
+        containing(
+            "model.csv", b"state,action,next_state,probability,start,allowed\na,b,a,0.5,1,1\na,b,c,0.5,1,0\n"
+        ),
+        "line 2 has allowed True",
+    ),
+    "model without a way on": (
+        containing("model.csv", b"state,action,next_state,probability,start,allowed\na,b,a,1,1,0\n"),
+        "allowed leaves no action at step 0, state a",
     ),
     "model with a label missing": (edited("model", "away,go", ",go"), "line 6 has no state"),
     "model with two starts": (edited("model", "0.5,1", "0.5,0.5"), "start"),
@@ -250,7 +256,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "losses with a misspelt column": (edited("losses", "state", "stat"), "'stat'"),
     "losses with an unknown label": (edited("losses", "tue,home", "tue,hom"), "line 6 names the state 'hom'"),
     "losses with NaN": (edited("losses", "away,go,4", "away,go,NaN"), "line 5"),
-    "losses infinite": (edited("losses", "away,go,4", "away,go,inf"), "'inf'"),
+    "losses infinite": (edited("losses", "away,go,4", "away,go,-inf"), "'-inf'"),
     "losses with text": (edited("losses", "away,go,4", "away,go,high"), "'high'"),
     "losses with an empty cell": (edited("losses", "away,go,4", "away,go,"), "line 5 has nothing as loss"),
     "losses with text in Parquet": (of_text, "row 1"),

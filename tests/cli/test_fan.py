@@ -13,7 +13,7 @@ from sentences import check_refusal
 from typer.testing import CliRunner, Result
 
 import normalfan as nf
-from normalfan.battery.model import Battery
+from normalfan.battery import Battery
 from normalfan.cli.app import app
 from normalfan.io import save_mdp
 from normalfan.report import write_fan

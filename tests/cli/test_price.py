@@ -14,8 +14,7 @@ import pytest
 from command_line import call
 
 import normalfan as nf
-from normalfan.battery.ercot import ercot_prices
-from normalfan.battery.model import Battery
+from normalfan.battery import Battery, ercot_prices
 from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.losses import FactoredLosses
 
@@ -109,7 +108,7 @@ def test_every_round_in_a_file(suffix: str, stored: tuple[Path, Path], battery: 
     out = tmp_path / f"out{suffix}"
     assert call("price", *stored, "--out", out).code == 0
     frame = READERS[suffix](out)
-    assert frame.columns == ["round", "since", *motion.columns()]
+    assert frame.columns == ["round", "since", *motion.to_frame().columns[1:], "never_changed_price"]
     assert frame["round"].to_list() == list(losses.round_names)
     assert frame["since"].to_list() == [None, *losses.round_names[:-1]]
     assert frame["price"].to_list() == motion.prices.tolist()
@@ -212,6 +211,23 @@ def test_memory_has_a_limit(stored: tuple[Path, Path]) -> None:
     assert "battery.npz takes " in answer.err
 
 
+def test_a_title_and_as_many_of_the_costliest_rounds_as_asked_for(
+    stored: tuple[Path, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    answer = call("price", *stored, "--report", page, "--title", "A <storm> & a battery", "--top", 2)
+    assert answer.code == 0
+    listed = re.findall(r"^ *(2021-02-\d\d) ", answer.out.partition("The costliest rounds,")[2], re.MULTILINE)
+    assert len(listed) == 2
+    text = page.read_text()
+    assert "<h1>A &lt;storm&gt; &amp; a battery</h1>" in text
+    assert re.findall(r'aria-label="Plans of (\S+)"', text) == listed
+    assert len(priced(*stored, "--top", 2)["summary"]["costliest"]) == 2
+    refused = call("price", *stored, "--top", 0)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--top is 0, but must be a whole number of at least 1" in refused.err
+
+
 def test_a_report_beside_the_numbers(stored: tuple[Path, Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert call("price", *stored, "--report", page).code == 0
@@ -230,3 +246,78 @@ def test_the_page_about_files_shows_what_is_printed(tmp_path: Path, monkeypatch:
     for command in commands:
         printed = call(*command.split()).out.splitlines()
         assert [line.rstrip() for line in printed] == promised.splitlines()
+
+
+def test_any_plan(stored: tuple[Path, Path], battery: Any, tmp_path: Path) -> None:
+    mdp, losses, motion = battery
+    plan = nf.optimal_face(mdp, next(losses.blocks(mdp.shape, 1))[0]).minimise(np.zeros(mdp.shape))[1]
+    nf.io.save_plan(plan, mdp, tmp_path / "plan.csv")
+    forecasts = FactoredLosses(losses.coefficients[::-1], losses.features, round_names=losses.round_names)
+    nf.io.save_losses(forecasts, mdp, tmp_path / "forecasts.npz")
+    cases: list[tuple[tuple[object, ...], Any, str]] = [
+        (("--against", 3), 3, "Keeping the plan of 3 rounds before was free in "),
+        (("--against", "first"), "first", "Keeping the plan of the first round was free in "),
+        (("--plan", tmp_path / "plan.csv"), plan, "Following your plan was free in "),
+        (("--forecast", tmp_path / "forecasts.npz"), forecasts, "Following the forecast's plan was free in "),
+    ]
+    for options, against, words in cases:
+        expected = nf.price_stream(mdp, losses, against=against)
+        document = priced(*stored, *options)
+        check_same(document, expected, rel=1e-12)
+        assert document["summary"]["one_round_old"] == pytest.approx(motion.total, rel=1e-12)
+        assert document["summary"]["plan"] == expected.plans.name
+        assert words in call("price", *stored, *options).out
+        page = tmp_path / "page.html"
+        assert call("price", *stored, *options, "--report", page).code == 0
+        text = page.read_text()
+        assert ('id="fan"' in text) is False
+        assert words in text.replace("&#39;", "'")
+    since = [entry.get("since") for entry in priced(*stored, "--against", 3)["rounds"]]
+    assert since == [None] * 3 + list(losses.round_names[:-3])
+    first = [entry.get("since") for entry in priced(*stored, "--against", "first")["rounds"]]
+    assert first == [None] + [losses.round_names[0]] * 9
+    for options, where in (
+        (("--against", "last"), "--against is 'last'"),
+        (("--against", 0), "--against is '0'"),
+        (("--against", 2, "--plan", "p.csv"), "--against and --plan are given"),
+    ):
+        answer = call("price", *stored, *options)
+        assert (answer.code, where in answer.err) == (2, True)
+
+
+def test_sums_by_period(stored: tuple[Path, Path], battery: Any) -> None:
+    periods = priced(*stored, "--by", "month")["periods"]
+    assert periods == [
+        {
+            "period": "2021-02",
+            "price": pytest.approx(battery[2].total),
+            "value": pytest.approx(battery[2].values.sum()),
+            "rounds": 10,
+        }
+    ]
+    out = call("price", *stored, "--by", "week", "--unit", "$").out
+    assert re.search(r"2021-W07 +\$[\d,]+ +−\$[\d,]+ +5", out)
+    answer = call("price", *stored, "--by", "day")
+    assert (answer.code, "--by is 'day'" in answer.err) == (2, True)
+
+
+def test_rewards_are_told_as_rewards(battery: Any, tmp_path: Path) -> None:
+    mdp, losses, motion = battery
+    earned = nf.rewards(FactoredLosses(losses.coefficients, -losses.features, round_names=losses.round_names))
+    nf.io.save_mdp(mdp, tmp_path / "battery.npz")
+    nf.io.save_losses(FactoredLosses(losses.coefficients, -losses.features), mdp, tmp_path / "days.npz")
+    files = (tmp_path / "battery.npz", tmp_path / "days.npz", "--rewards")
+    document = priced(*files)
+    check_same(document, nf.price_stream(mdp, earned), rel=1e-12)
+    assert document["summary"]["rewards"] is True
+    assert document["summary"]["value"] == pytest.approx(-motion.values.sum())
+    assert [entry["price"] for entry in document["rounds"]] == pytest.approx(motion.prices, rel=1e-12)
+    out = tmp_path / "rounds.csv"
+    page = tmp_path / "page.html"
+    answer = call("price", *files, "--out", out, "--report", page, "--unit", "$")
+    assert "expected rewards of the best plans add up to $" in " ".join(answer.out.split())
+    assert (pl.read_csv(out)["value"] > 0).all()
+    text = page.read_text()
+    assert "the expected reward adds up to $" in text
+    assert '"sense":"reward"' in text
+    assert "expected loss" not in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars
@@ -74,7 +75,7 @@ def test_tables_and_detectors(folder: Path) -> None:
 def test_without_river_the_curve_comes_without_detectors(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("normalfan.cli.replan.detectors_installed", lambda: False)
+    monkeypatch.setattr("normalfan.replan.rules.detectors_installed", lambda: False)
     answer = replan(folder, "--cost", 2)
     assert answer.code == 0
     assert "normalfan[compare]" in answer.err
@@ -104,8 +105,57 @@ def test_figures_are_drawn(folder: Path, tmp_path: Path, suffix: str, opening: b
     assert target.read_bytes().startswith(opening)
     if suffix == ".html":
         page = target.read_text()
-        assert "best in hindsight" in page
-        assert "accumulated" in page
+        data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+        names = ["best in hindsight", "accumulated", "CUSUM", "single day", "periodic"]
+        assert [line["name"] for line in data["lines"]] == names
+        assert "in hindsight that costs" in page
+        assert "https://" not in page.split("<script>")[0]
+
+
+@pytest.mark.parametrize("plans", ["last", "mean:3"])
+def test_a_library_says_what_python_says(folder: Path, tmp_path: Path, plans: str) -> None:
+    options = ["--library", 3, "--plans", plans, "--unit", "€"]
+    answer = replan(folder, *options, "--json", "--out", tmp_path / "served.csv")
+    assert (answer.code, answer.err) == (0, "")
+    mdp = nf.io.load_mdp(folder / "arms.npz")
+    losses = nf.io.open_losses(folder / "days.npz", mdp)
+    library = nf.replan.plan_library(mdp, losses, 3, window=1 if plans == "last" else 3)
+    told = json.loads(answer.out)
+    assert told["sentence"] == library.sentence
+    for row, choice in zip(told["libraries"], library.choices, strict=True):
+        assert row["rounds"] == [f"day {t}" for t in choice.days]
+        assert (row["cost"], row["lower_bound"]) == pytest.approx((choice.cost, choice.lower_bound))
+    served = polars.read_csv(tmp_path / "served.csv")
+    assert served["plan"].to_list() == [f"day {t}" for t in library.choices[-1].serving]
+    assert served["cost"].sum() == pytest.approx(library.choices[-1].cost)
+    printed = replan(folder, *options).out
+    assert library.sentence in " ".join(printed.split())
+    assert library.rows("€")[0][1] in printed
+
+
+def test_a_holdout_says_what_python_says(folder: Path, tmp_path: Path) -> None:
+    options = ["--cost", 2, "--no-detectors", "--holdout", "day 25", "--unit", "$"]
+    answer = replan(folder, *options, "--json", "--out", tmp_path / "days.csv")
+    assert (answer.code, answer.err) == (0, "")
+    mdp = nf.io.load_mdp(folder / "arms.npz")
+    costs = nf.replan.holding_costs(mdp, nf.io.open_losses(folder / "days.npz", mdp))
+    advice = nf.replan.recommend(costs, 2.0, holdout="day 25", unit="$")
+    told = json.loads(answer.out)
+    assert told["recommendation"] == advice.sentence
+    assert (told["tuned_days"], told["judged_days"], told["judged_from"]) == (25, 15, "day 25")
+    assert [rule["total"] for rule in told["rules"]] == [one.run.total(2.0) for one in advice.judged]
+    assert told["cheaper_where_judged"] == [one.family for one in advice.beaten_by]
+    assert polars.read_csv(tmp_path / "days.csv")["round"].to_list() == [f"day {t}" for t in range(25, 40)]
+    assert " ".join(replan(folder, *options).out.split()).endswith(advice.sentence)
+
+
+def test_all_rounds_end_with_a_recommendation_in_the_unit(folder: Path) -> None:
+    options = ["--cost", 2, "--no-detectors", "--unit", "€"]
+    said = json.loads(replan(folder, *options, "--json").out)["recommendation"]
+    printed = " ".join(replan(folder, *options).out.split())
+    assert printed.endswith(said)
+    assert "in hindsight that costs €" in said
+    assert "a re-plan costs €2" in printed
 
 
 def test_a_stream_that_never_moves(tmp_path: Path) -> None:
@@ -128,6 +178,15 @@ def test_help_has_an_example() -> None:
         (("--cost", "-1"), "cost is -1.0"),
         (("--cost", "nan"), "cost is nan"),
         (("--cost", "inf"), "cost is inf"),
+        ((), "--cost is missing"),
+        (("--library", "0"), "--library is 0"),
+        (("--library", "3", "--cost", "1"), "--cost is given"),
+        (("--library", "3", "--holdout", "0.5"), "--holdout is given"),
+        (("--library", "3", "--figure", "c.png"), "--figure is given"),
+        (("--library", "3", "--known", "after"), "--known after is given"),
+        (("--library", "3", "--known", "never"), "--known is 'never'"),
+        (("--cost", "1", "--holdout", "0.5", "--figure", "c.png"), "--figure is given"),
+        (("--cost", "1", "--holdout", "2", "--no-detectors"), "holdout is '2'"),
         (("--cost", "1", "--plans", "mean:0"), "mean:0"),
         (("--cost", "1", "--plans", "mean:x"), "mean:x"),
         (("--cost", "1", "--plans", "best"), "best"),
@@ -169,6 +228,62 @@ def test_the_page_shows_the_numbers_that_were_measured(monkeypatch: pytest.Monke
     assert at_52["replans_at_most"] == 52
     for kind in ("price_rule", "detector", "periodic"):
         assert f"{at_52[kind]['regret']:,} ({at_52[kind]['replans']})" in page
+
+
+def test_the_page_shows_rules_on_the_held_out_year_and_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from plans import holdout_tables, library_table, with_part
+
+    page = (ROOT / "docs" / "how-to" / "replan.md").read_text()
+    for name, tables in (("holdout", holdout_tables), ("library", library_table)):
+        document = json.loads((ROOT / "benchmarks" / f"{name}.json").read_text())
+        assert with_part(page, name, tables(document)) == page
+
+
+def test_what_the_page_concludes_about_2022_follows_from_the_numbers() -> None:
+    cases = json.loads((ROOT / "benchmarks" / "holdout.json").read_text())["cases"]
+
+    def total(case: dict[str, Any], family: str) -> int:
+        found: int = case["rules"][family]["total_2022"]
+        return found
+
+    cheap = [case for case in cases if case["cost"] <= 50_000]
+    for case in cheap:
+        ours = total(case, case["chosen"])
+        assert ours < total(case, "periodic") < total(case, "never")
+        assert total(case, "accumulated, set by the cost") < 1.35 * ours
+    (lost,) = (case for case in cases if (case["cost"], case["known"]) == (100_000, "after"))
+    assert lost["chosen"] == "CUSUM"
+    assert {"never", "periodic"} < set(lost["cheaper_where_judged"])
+    assert 1.2 < total(lost, "CUSUM") / total(lost, "never") < 1.23
+    for case in cases:
+        if case["cost"] == 500_000:
+            assert case["chosen"] == "CUSUM"
+            assert case["rules"]["CUSUM"]["replans"] == 0
+            assert total(case, "periodic") > total(case, "never")
+            assert total(case, "accumulated, set by the cost") > 1.5 * total(case, "never")
+    beaten = [case for case in cases if case["cheaper_where_judged"]]
+    by_single_day = [case for case in beaten if "single day" in case["cheaper_where_judged"]]
+    assert (len(cases), len(beaten), len(by_single_day)) == (14, 7, 6)
+
+
+def test_libraries_of_the_page_are_those_of_the_package() -> None:
+    """The chosen plans cost what the page says, and as much more than the bound as it says."""
+    from normalfan.battery import Battery, ercot_prices
+    from normalfan.replan.costs import costs_of_plans
+
+    battery, days = Battery(), ercot_prices()
+    stream = battery.losses(days.prices)
+    costs, values = costs_of_plans(battery.mdp(), stream, 1, nf.TieRule(), earlier=True, progress=False)
+    rows = json.loads((ROOT / "benchmarks" / "library.json").read_text())["libraries"]
+    assert len(rows) == 20
+    for row in rows:
+        chosen = [days.dates.index(date) for date in row["rounds"]]
+        cost = costs[chosen].min(axis=0).sum()
+        assert round(cost) == row["cost"]
+        assert row["kept"] == pytest.approx(1 + cost / values.sum(), abs=1e-5)
+        assert 0.989 * row["cost"] < row["lower_bound"] <= row["cost"]
+        assert row["plans"] > 13 or row["lower_bound"] > 0.9999 * row["cost"]
 
 
 def test_what_the_page_concludes_follows_from_the_numbers() -> None:

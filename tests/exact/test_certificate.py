@@ -29,9 +29,8 @@ from hypothesis import strategies as st
 
 import normalfan.exact.certificate as certificate_module
 from normalfan.errors import InputError
-from normalfan.exact.certificate import Certificate, check_certificate
+from normalfan.exact.certificate import Certificate, ExactProblem, check_certificate
 from normalfan.exact.certify import certify
-from normalfan.exact.exact_problem import ExactProblem
 from normalfan.exact.rational_json import decode, encode
 from normalfan.problem.mdp import MDP
 
@@ -240,7 +239,7 @@ def test_the_checker_stands_alone() -> None:
         text=True,
         check=True,
     )
-    parts = ("errors", "exact", "exact.certificate", "exact.exact_problem", "exact.rational_json")
+    parts = ("errors", "exact", "exact.certificate", "exact.rational_json", "text")
     own = [f"normalfan.{name}" for name in parts]
     assert result.stdout.splitlines() == ["True", f"['__main__', 'normalfan'] {own}"]
 
@@ -297,6 +296,11 @@ def _spoilt(*path: Any, value: Any) -> str:
         ("", "not JSON"),
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
+        (by_hand().to_json().replace("{", '{"price":"0/1",', 1), "'price' is there 2 times"),
+        (
+            by_hand().to_json().replace('"horizon":', '"horizon":2,"horizon":', 1),
+            "'horizon' is there 2 times",
+        ),
         ("null", "certificate is None"),
         ("{}", "'crossing_values' is missing from certificate"),
         (_spoilt("extra", value=1), "'extra' does not belong in certificate"),

@@ -144,6 +144,13 @@ def test_max_denominator_must_be_a_positive_whole_number(limit: Any) -> None:
         certify(mdp, loss, loss, max_denominator=limit)
 
 
+def test_max_denominator_may_be_an_integer_of_numpy() -> None:
+    mdp, loss = MDP(np.array([[0, 0]]), initial=0, horizon=1), np.array([[[0.1, 0.2]]])
+    cert = certify(mdp, loss, loss, max_denominator=np.int64(10))
+    assert cert == certify(mdp, loss, loss, max_denominator=10)
+    assert check_certificate(cert)
+
+
 def test_bad_losses_are_named() -> None:
     mdp, loss = MDP(np.array([[0]]), initial=0, horizon=1), np.zeros((1, 1, 1))
     with pytest.raises(InputError, match="previous_loss"):

@@ -10,8 +10,8 @@ from listed_policies import SEEDS, instance, least_positive_reach, suboptimality
 from scipy import sparse
 
 from normalfan.errors import InputError
-from normalfan.geometry import cone
-from normalfan.geometry.cone import cone_margin, detect, objective_range, value_error
+from normalfan.geometry import reach as reach_module
+from normalfan.geometry.cone import cone_margin, detect, value_error
 from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.mdp import MDP
@@ -128,7 +128,7 @@ def test_a_floor_disregards_rare_departures_and_nothing_else(floor):
 
 @pytest.mark.parametrize("backups", [0, 1])
 def test_when_targets_are_too_many_the_forward_bound_stands_in(monkeypatch, backups):
-    monkeypatch.setattr(cone, "BACKUPS", backups)
+    monkeypatch.setattr(reach_module, "BACKUPS", backups)
     weaker = 0
     for seed in SEEDS:
         problem, visits = instance(seed)
@@ -158,21 +158,13 @@ def test_representations_agree():
         assert walk.value == walk.advantage_gap
 
 
-def test_errors_and_ranges_are_those_of_the_list():
+def test_errors_are_those_of_the_list():
     for seed in range(200):
         problem, visits = instance(seed)
         model = np.random.default_rng(seed).integers(-4, 5, size=problem.loss.shape) / 2.0
         gap = np.abs(totals(visits, problem.loss - model)).max()
         assert value_error(problem.mdp, problem.loss, model) == pytest.approx(gap, abs=1e-12)
         assert value_error(problem.mdp, problem.loss, problem.loss) == 0.0
-        spread = np.ptp(totals(visits, problem.loss))
-        assert objective_range(problem.mdp, problem.loss) == pytest.approx(spread, abs=1e-12)
-
-
-def test_a_range_survives_a_large_offset():
-    mdp = MDP(np.array([[0, 0]]), 0, horizon=1)
-    loss = np.array([[[1e8, 1e8 + 0.25]]])
-    assert objective_range(mdp, loss) == 0.25
 
 
 def disturbed(problem, seed, size):
@@ -267,11 +259,12 @@ def test_bad_losses_are_named():
 
 def test_how_margins_and_detections_are_shown():
     mdp, loss = MDP(np.array([[0, 0, 0]]), 0, horizon=1), np.array([[[1.0, 1.0, 1.5]]])
-    assert "<td>0.5</td><td>exact</td><td>0.5</td><td>0, 0, 2</td>" in cone_margin(mdp, loss)._repr_html_()
+    margin, found = cone_margin(mdp, loss), detect(mdp, loss, loss)
+    assert repr(margin) == "ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))"
+    assert repr(found) == f"Detection(error=0.0, margin={margin!r}, resolved=True)"
+    assert "<td>0.5</td><td>exact</td><td>0.5</td><td>0, 0, 2</td>" in margin._repr_html_()
     assert "<td>nowhere</td>" in cone_margin(mdp, 0 * loss)._repr_html_()
-    found = detect(mdp, loss, loss)
     assert "<td>0.5 (exact)</td><td>True</td><td>True</td>" in found._repr_html_()
-    assert len(repr(found)) < 150
 
 
 def rare_state(horizon: int, gap: float = 5.0) -> tuple[MDP, np.ndarray]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from sentences import check_refusal
 
 import normalfan as nf
@@ -29,7 +30,35 @@ def best_return(env: Any, horizon: int) -> float:
     return float(sum(p * value(horizon, s) for s, p in enumerate(inner.initial_state_distrib) if p > 0))
 
 
-def best_loss(mdp: nf.MDP, earned: np.ndarray) -> float:
+def least_losses(env: Any, horizon: int, rewards: list[Any]) -> list[float]:
+    """By linear programs from the table: the least loss of two rounds, and of one on the other's face.
+
+    A round's reward is a function of state, action and next state. The unknowns are how often each action is
+    taken at each step by an episode that has not terminated.
+    """
+    table = env.unwrapped.P
+    shape = (horizon, len(table), len(table[0]))
+    flow = np.zeros((horizon, len(table), *shape))
+    for h, s, a in np.ndindex(*shape):
+        flow[h, s, h, s, a] += 1
+        for p, after, _, done in table[s][a] if h + 1 < horizon else ():
+            if not done:
+                flow[h + 1, after, h, s, a] -= p
+    arrivals = np.zeros(shape[:2])
+    arrivals[0] = env.unwrapped.initial_state_distrib
+    equal = {"A_eq": flow.reshape(arrivals.size, -1), "b_eq": arrivals.ravel(), "method": "highs"}
+    losses = [
+        -np.ravel(
+            [[[sum(p * r(s, a, j) for p, j, *_ in table[s][a]) for a in table[s]] for s in table]] * horizon
+        )
+        for r in rewards
+    ]
+    alone = [linprog(loss, **equal).fun for loss in losses]
+    kept = linprog(losses[1], **equal, A_ub=losses[0][None], b_ub=[alone[0] + 1e-9]).fun
+    return [*alone, kept]
+
+
+def best_reward(mdp: nf.MDP, earned: np.ndarray) -> float:
     losses = nf.rewards(nf.ArrayLosses(earned[None], axes="TSA"))
     return float(nf.price_stream(mdp, losses).values[0])
 
@@ -77,8 +106,55 @@ def test_values_are_those_of_the_table(env: Any, horizon: int) -> None:
     env = gymnasium.make(env) if isinstance(env, str) else env
     mdp = nf.io.from_gymnasium(env, horizon)
     expected = best_return(env, horizon)
-    assert best_loss(mdp, nf.io.expected_rewards(env)) == pytest.approx(-expected, rel=1e-12)
+    assert best_reward(mdp, nf.io.expected_rewards(env)) == pytest.approx(expected, rel=1e-12)
     assert expected != 0
+
+
+def test_moving_rewards_are_priced_as_by_linear_programs() -> None:
+    """FrozenLake when a fall costs another amount each day; against the definition of the price."""
+    env = gymnasium.make("FrozenLake-v1")
+    falls = [0.0, 0.3, 0.9, 0.2]
+
+    def reward(fall: float, _: int, action: int, arrival: int) -> float:
+        return (arrival == 15) - fall * (arrival in (5, 7, 11, 12)) - 0.01 * action
+
+    mdp = nf.io.from_gymnasium(env, 8)
+    motion = nf.price_stream(mdp, nf.io.gymnasium_losses(env, reward, falls))
+    assert motion.round_names == ("0.0", "0.3", "0.9", "0.2")
+    assert (motion.prices[1:] > 1e-4).any()
+    for t in range(1, 4):
+        days = [partial(reward, fall) for fall in falls[t - 1 : t + 1]]
+        before, now, kept = least_losses(env, 8, days)
+        assert motion.values[t - 1 : t + 1] == pytest.approx([-before, -now], abs=1e-7)
+        assert motion.prices[t] == pytest.approx(kept - now, abs=1e-6)
+
+
+@pytest.mark.parametrize("env", [Toll(), RoundTrip()])
+def test_an_end_earns_once_by_the_number_of_the_table(env: Any) -> None:
+    """Ends that get a state of their own: the reward of a move is still asked for by the table's numbers."""
+    seen = {(s, a, int(j)): r for s in env.P for a in env.P[s] for _, j, r, _ in env.P[s][a]}
+    losses = nf.io.gymnasium_losses(env, lambda t, *move: t * seen[move], 3)
+    mdp = nf.io.from_gymnasium(env, 5)
+    values = nf.price_stream(mdp, losses).values
+
+    # Entries of the table that lead to the same state may have other rewards.
+    changed = type(env)()
+    changed.P = {
+        s: {a: [(p, j, seen[s, a, j], d) for p, j, _, d in env.P[s][a]] for a in env.P[s]} for s in env.P
+    }
+    assert values == pytest.approx(best_return(changed, 5) * np.arange(3), rel=1e-12)
+    assert values[1] != 0
+
+
+def test_bad_moving_rewards_are_refused() -> None:
+    def given(reward: Any, rounds: Any = 2) -> Any:
+        return lambda: nf.io.gymnasium_losses(Toll(), reward, rounds)
+
+    check_refusal(given(lambda t, s, *_: np.nan if (t, s) == (1, 1) else 0), "round 1 for state 1, action 0")
+    check_refusal(given(lambda *_: "much"), "rewards has dtype")
+    check_refusal(given(lambda *_: [1, 2]), "rewards of round 0 has shape")
+    check_refusal(given(lambda *_: 1, 0), "rounds is 0")
+    check_refusal(given(lambda *_: 1, []), "rounds is []")
 
 
 def test_the_limit_of_the_environment_is_the_horizon() -> None:

@@ -13,8 +13,8 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.io.loss_tables import every_round
-from normalfan.problem.labels import Labels
 from normalfan.problem.losses import names_of_rounds, rounds_of
+from normalfan.problem.mdp import Labels
 
 SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
 MDP = nf.MDP(

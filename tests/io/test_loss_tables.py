@@ -12,8 +12,8 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.io.loss_tables import every_round
-from normalfan.problem.labels import Labels
 from normalfan.problem.losses import names_of_rounds
+from normalfan.problem.mdp import Labels
 
 MDP = nf.MDP(
     np.array([[0, 1, 0], [1, 0, 0]]),

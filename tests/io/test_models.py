@@ -12,9 +12,8 @@ from scipy.sparse import csr_array
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.array_files import read_npz, unpack_arrays
-from normalfan.problem.labels import Labels
-from normalfan.problem.storage import mdp_from_arrays
+from normalfan.files import read_npz, unpack_arrays
+from normalfan.problem.mdp import Labels, mdp_from_arrays
 
 SUFFIXES = (".npz", ".csv", ".parquet")
 HEADER = "state,action,next_state,probability\n"

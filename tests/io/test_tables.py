@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import normalfan as nf
-from normalfan.problem.labels import Labels
+from normalfan.problem.mdp import Labels
 
 HEADER = "state,action,next_state,probability\n"
 

@@ -12,7 +12,9 @@ import pytest
 from jobs_support import SUPPORT, check_complete, draws, eventually, gated_draws
 from sentences import check_refusal
 
+from normalfan.errors import WorkStopped
 from normalfan.jobs import Cell, Processes, Serial, Store, run_cells
+from normalfan.jobs.engines import Batch, run_batch
 
 CLIENT = """
 import sys
@@ -82,3 +84,22 @@ def test_workers_end_with_their_client_and_the_next_one_goes_on(blow: int, tmp_p
 
 def test_no_workers_are_refused() -> None:
     check_refusal(lambda: Processes(0), "workers is 0")
+
+
+def test_a_batch_that_comes_again_is_not_computed_again(tmp_path: Path) -> None:
+    cells, store = draws(3), Store(tmp_path)
+    batch = Batch(tuple((cell, cell.key) for cell in cells))
+    first, second = run_batch(store, batch), run_batch(store, batch)
+    assert (first.finished, second.finished) == (3, 3)
+    assert (len(first.timings), len(second.timings)) == (3, 0)
+    check_complete(cells, store)
+
+
+def test_a_worker_whose_code_gives_another_key_computes_nothing(tmp_path: Path) -> None:
+    (cell,), store = draws(1), Store(tmp_path)
+    with pytest.raises(WorkStopped, match="a worker runs other code than this process"):
+        run_batch(store, Batch(((cell, "0" * 64),)))
+    unknown = Cell("no.such.module:draw", {})
+    with pytest.raises(WorkStopped, match=r"'no\.such\.module' was not found"):
+        run_batch(store, Batch(((unknown, "0" * 64),)))
+    assert not list(tmp_path.iterdir())

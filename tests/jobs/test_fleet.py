@@ -24,6 +24,7 @@ from normalfan.jobs import Members, Processes, Serial, fleet_members, price_flee
 from normalfan.jobs import fleet as fleet_module
 from normalfan.jobs.fleet import FleetCells, gather_members, total_up
 from normalfan.sources import files_of_code
+from normalfan.text import amount
 
 COUNTS = ("rounds", "free", "negligible", "priced")
 
@@ -104,7 +105,6 @@ def test_results_depend_on_the_readers_and_not_on_the_engines() -> None:
         "normalfan._kernels.dense",
     } <= names
     assert not {name for name in names if name.startswith("normalfan.jobs")} - {
-        "normalfan.jobs.fleet_task",
         "normalfan.jobs.fleet_members",
     }
 
@@ -131,6 +131,30 @@ def test_a_member_may_name_the_axes_of_its_losses(tmp_path: Path, rng: np.random
     result = price_fleet(Members.of_table(tmp_path / "fleet.parquet"), tmp_path / "out", Serial())
     named = nf.price_stream(load_mdp(tmp_path / "m.npz"), nf.ArrayLosses(losses[:, 0], axes="TSA"))
     assert (result.totals.problems, result.totals.total) == (0, named.total)
+
+
+def test_a_member_may_say_that_its_rounds_are_to_be_sorted(tmp_path: Path) -> None:
+    save_mdp(nf.MDP(np.array([[0, 0]]), 0, horizon=1), tmp_path / "model.npz")
+    rounds = {"round": [2, 2, 1, 1, 3, 3], "action": [0, 1] * 3, "loss": [5.0, 1.0, 0.0, 1.0, 0.0, 1.0]}
+    polars.DataFrame(rounds).write_csv(tmp_path / "losses.csv")
+    row = {"model": "model.npz", "losses": "losses.csv"}
+    table = [{"member": name, "order": name, **row} for name in ("file", "sorted", "backwards")]
+    polars.DataFrame([*table, {"member": "unsaid", **row}]).write_parquet(tmp_path / "fleet.parquet")
+    result = price_fleet(Members.of_table(tmp_path / "fleet.parquet"), tmp_path / "out", Serial())
+    totals = dict(polars.read_parquet(result.members).select("member", "total").iter_rows())
+    # In the order of the file action 1 meets (0, 1); sorted, action 0 meets (5, 1), and then 1 meets (0, 1).
+    assert totals == {"file": 1, "sorted": 5, "backwards": None, "unsaid": None}
+
+
+@pytest.mark.processes
+def test_no_member_takes_more_memory_than_the_command_allows(fleet: Path, tmp_path: Path) -> None:
+    told = run("fleet", str(fleet), "--max-memory", "100", "--out", str(tmp_path / "out"), "--workers", "1")
+    assert told.returncode == 1
+    assert "may take at most 100: check its sizes, or raise max_memory (--max-memory)" in told.stderr
+    told = run("fleet", str(fleet), "--unit", "$", "--out", str(tmp_path / "out"), "--workers", "1")
+    assert told.returncode == 0  # nothing of the first run is kept as a result of this one
+    total = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial()).totals.total
+    assert f"cost {amount(total, '$')} in all." in told.stdout
 
 
 @pytest.mark.processes
@@ -257,6 +281,9 @@ def test_the_memory_of_the_client_does_not_grow_with_the_fleet(
         ((), "a fleet is named in part"),
         (("--model", "m.npz"), "a fleet is named in part"),
         (("f.parquet", "--default", "0"), "--default"),
+        (("f.parquet", "--axes", "TSA"), "--axes was given with a table of members"),
+        (("f.parquet", "--order", "sorted"), "--order was given with a table of members"),
+        (("--model", "m.npz", "--losses", "d", "--axes", "TSA"), "--axes was given with a dataset of tables"),
         (("f.parquet", "--workers", "0"), "f.parquet"),
     ],
 )

@@ -111,9 +111,9 @@ def test_a_bad_member_fails_alone_by_its_name(case: str, place: int, tmp_path: P
 
 def priced(table: Path, out: str, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> FleetResult:
     """A fleet whose member m1 meets an error of the machine, and not of its files."""
-    from normalfan.jobs import fleet_task
+    from normalfan.jobs import fleet_members
 
-    read = fleet_task.read_member
+    read = fleet_members.read_member
 
     def failing(member: dict[str, Any], *rest: Any) -> Any:
         if member["member"] == "m1":
@@ -121,7 +121,7 @@ def priced(table: Path, out: str, monkeypatch: pytest.MonkeyPatch, error: BaseEx
         return read(member, *rest)
 
     with monkeypatch.context() as patched:
-        patched.setattr(fleet_task, "read_member", failing)
+        patched.setattr(fleet_members, "read_member", failing)
         return price_fleet(Members.of_table(table), table.with_name(out), Serial())
 
 

@@ -11,8 +11,7 @@ import pytest
 from jobs_support import check_complete, draws
 
 from normalfan.jobs import Cell, Processes, Serial, Store, run_cells
-from normalfan.jobs.batch import Batch, Report
-from normalfan.jobs.engines import Engine
+from normalfan.jobs.engines import Batch, Engine, Report
 
 ENGINES = (Serial(), pytest.param(Processes(2), marks=pytest.mark.processes))
 

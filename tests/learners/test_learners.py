@@ -20,7 +20,8 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan import learners
-from normalfan.learners import Clairvoyant, Learner
+from normalfan.learners.learner import Clairvoyant, Learner
+from normalfan.learners.mirror import project_onto_simplex
 from normalfan_paper import learners as paper_learners
 
 seeds = st.integers(0, 2**32 - 1)
@@ -279,9 +280,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no model": (lambda: learners.OptimisticHedge(ARMS, model=3), "int"),  # type: ignore[arg-type]
     "a model of another shape": (wrong_model, "the model's prediction"),
-    "a point with two axes": (lambda: learners.project_onto_simplex(np.zeros((2, 2))), "[2, 2]"),
-    "a point without entries": (lambda: learners.project_onto_simplex([]), "[0]"),
-    "an infinite point": (lambda: learners.project_onto_simplex([0.0, np.inf]), "point[1]"),
+    "an infinite point": (lambda: project_onto_simplex(np.array([0.0, np.inf])), "point[1]"),
     "loss of another shape": (lambda: learners.Hedge(ARMS).observe(0, np.zeros(2)), "[2]"),
     "NaN loss": (lambda: paper_learners.OReps(GRID).observe(0, np.full((2, 2, 2), np.nan)), "[0, 0, 0]"),
 }

@@ -13,7 +13,7 @@ from problems import random_problem
 
 from normalfan import MDP, Face, occupancy
 from normalfan.geometry.face import canonical
-from normalfan.learners.models import LastLoss
+from normalfan.learners.learner import LastLoss
 from normalfan.learners.selectors import (
     FaceTracker,
     Lexicographic,
@@ -24,7 +24,7 @@ from normalfan.learners.selectors import (
     first_vertex,
     uniform_policy,
 )
-from normalfan.regret.run import run
+from normalfan.regret import run
 
 
 def test_the_oracle_attains_the_least_loss_of_the_list() -> None:

@@ -9,20 +9,21 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from listed_policies import instance, totals
 from oracles import exact_value
 from problems import random_problem
 
 from normalfan import MDP, Face, InputError, occupancy, optimal_face, value_error
 from normalfan.geometry.face import canonical, whole_polytope
-from normalfan.learners.models import ExponentialAverage, LastLoss
-from normalfan.learners.selectors import FaceTracker, Predictive, StickyEntropy
+from normalfan.learners.learner import ExponentialAverage, LastLoss
+from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
-from normalfan.regret.run import run
-from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, suppression
+from normalfan.regret import run
+from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, objective_range, suppression
 from normalfan_paper.bounds.lower_bound import lower_bound
 from normalfan_paper.bounds.selection_bounds import bregman_bound, detector_bound, predictive_bound
 from normalfan_paper.bounds.spread import Spread, entropy_spread, euclidean_spread
-from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
+from normalfan_paper.learners.sticky import StickyEntropy, StickyEuclidean
 
 NONE = Spread(0.0, "exact")
 
@@ -287,6 +288,14 @@ def test_the_range_in_the_gate_is_a_maximum_over_rounds() -> None:
     assert bound.holds
     assert bound.right == 0.5 + 9.25 + 2 * 9.0
     assert not dataclasses.replace(bound, objective_range=0.25, price=0.0).holds
+
+
+def test_ranges_are_those_of_the_list_and_survive_a_large_offset() -> None:
+    for seed in range(200):
+        problem, visits = instance(seed)
+        spread = np.ptp(totals(visits, problem.loss))
+        assert objective_range(problem.mdp, problem.loss) == pytest.approx(spread, abs=1e-12)
+    assert objective_range(MDP([[0, 0]], 0, horizon=1), [[[1e8, 1e8 + 0.25]]]) == 0.25
 
 
 def test_gate_ingredients_must_fit() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from normalfan import InputError, certify, check_certificate, cone_margin, optimal_face, price_stream
 from normalfan.learners.selectors import FaceTracker, Lexicographic
-from normalfan.regret.decompose import decompose
-from normalfan.regret.run import run
+from normalfan.regret import decompose, run
 from normalfan_paper.environments.constructions import (
     Instance,
     degenerate_selection,

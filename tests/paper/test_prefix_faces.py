@@ -10,10 +10,10 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.learners.models import LastLoss
+from normalfan.learners.learner import LastLoss
 from normalfan.learners.selectors import FaceTracker, Lexicographic, Oracle
 from normalfan_paper.environments.prefix_faces import Charge, PrefixFaces, flipping_bits, switching_faces
-from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
+from normalfan_paper.learners.sticky import StickyEuclidean
 from normalfan_paper.simulation import simulate_prefix_tracker
 
 CHARGES: tuple[Charge, ...] = ("to the prefix", "to the end", "separable")

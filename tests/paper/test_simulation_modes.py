@@ -93,7 +93,8 @@ def played(learner: Learner, losses: np.ndarray) -> list[np.ndarray]:
 def paid(learner: Learner, seen: np.ndarray, judged: np.ndarray | None = None) -> np.ndarray:
     mdp, means = learner.mdp, seen if judged is None else judged
     policies = played(learner, seen)
-    return np.array([policy_backup(mdp, p, loss).value(mdp) for p, loss in zip(policies, means, strict=True)])
+    values = [policy_backup(mdp, p, loss)[0] for p, loss in zip(policies, means, strict=True)]
+    return np.array([mdp.initial @ value[0] for value in values])
 
 
 def deterministic_problem(seed: int, rounds: int = 8) -> tuple[nf.MDP, np.ndarray]:

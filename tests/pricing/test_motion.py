@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from sentences import check_refusal
 
 import normalfan as nf
 
@@ -42,7 +43,7 @@ def test_frames_number_what_has_no_name() -> None:
     motion = nf.price_stream(nf.MDP(np.array([[0, 0]]), 0, horizon=2), ROUNDS)
     assert motion.to_frame()["round"].to_list() == [0, 1, 2]
     assert motion.to_frame(long=True).rows()[3:] == [(1, 1, 0.0), (2, 0, 1.0), (2, 1, 3.0)]
-    assert motion.round_names is motion.step_names is None
+    assert motion.round_names is motion.labels.steps is None
     assert (motion.round_name(2), MOTION.round_name(2)) == ("2", "2021-02-16")
 
 
@@ -92,3 +93,26 @@ def test_the_figure_of_a_crossing_shows_its_steps() -> None:
     assert [bar.get_height() for bar in axes.patches] == crossing.by_step.tolist() == [1.0, 3.0]
     assert [label.get_text() for label in axes.get_xticklabels()] == list(STEPS)
     assert repr(crossing) == "Crossing: price 4 on a value of 0; most at step evening (3)"
+
+
+def test_prices_by_period_add_up() -> None:
+    days = [f"2020-12-{day}" for day in range(26, 32)] + [f"2021-01-0{day} 12:00" for day in range(1, 6)]
+    losses = nf.ArrayLosses(np.random.default_rng(4).normal(size=(11, 2, 1, 2)), round_names=days)
+    motion = nf.price_stream(SHOP, losses)
+    weeks = motion.by_period("week")
+    assert weeks.columns == ["period", "price", "value", "rounds"]
+    # The first of January 2021 is a Friday of the last week of 2020.
+    assert weeks["period"].to_list() == ["2020-W52", "2020-W53", "2021-W01"]
+    assert weeks["rounds"].to_list() == [2, 7, 2]
+    for column, array in (("price", motion.prices), ("value", motion.values)):
+        assert weeks[column].to_list() == pytest.approx(
+            [array[:2].sum(), array[2:9].sum(), array[9:].sum()], abs=1e-12
+        )
+    months, years = motion.by_period("month"), motion.by_period("year")
+    assert months.drop("period").rows() == years.drop("period").rows()
+    assert (months["period"].to_list(), years["period"].to_list()) == (
+        ["2020-12", "2021-01"],
+        ["2020", "2021"],
+    )
+    check_refusal(lambda: motion.by_period("decade"), "period is 'decade'")
+    check_refusal(lambda: nf.price_stream(SHOP, ROUNDS).by_period("week"), "rounds are called 0")

@@ -16,7 +16,7 @@ from regimes import DRAWS, long_stream, random_stream
 
 import normalfan as nf
 from normalfan.geometry.ties import DEFAULT_TIES
-from normalfan.pricing.kernels import twins_of
+from normalfan.pricing.kernels import Tables
 from normalfan.pricing.reading import SURE, Reader
 
 SOAK = bool(os.environ.get("SOAK"))
@@ -111,8 +111,8 @@ def test_marks_agree_with_exact_advantages() -> None:
     """What is sure is exactly zero, what is out is not, on ties full of thirds."""
     for seed in range(60):
         mdp, losses = random_stream("tenths", np.random.default_rng([seed, 13]))
-        reading = Reader(mdp, twins_of(mdp), DEFAULT_TIES).read(losses[0])
-        exactly = Reader(mdp, twins_of(mdp), DEFAULT_TIES, exactly=True)._read_exactly(losses[0])
+        reading = Reader(Tables(mdp), DEFAULT_TIES).read(losses[0])
+        exactly = Reader(Tables(mdp), DEFAULT_TIES, exactly=True)._read_exactly(losses[0])
         met = mdp.reachable[:, :, None] & np.ones(mdp.shape, dtype=bool)
         assert (exactly.advantages[met & (reading.marks == SURE)] == 0).all()
         assert (exactly.advantages[met & (reading.marks == 0)] > 0).all()

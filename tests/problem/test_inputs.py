@@ -11,7 +11,7 @@ from scipy import sparse
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.problem.storage import mdp_from_arrays, mdp_to_arrays
+from normalfan.problem.mdp import mdp_from_arrays, mdp_to_arrays
 
 ARMS = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
 THIRDS = np.zeros((4, 2, 4))

@@ -7,9 +7,8 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.problem.labels import Labels
 from normalfan.problem.losses import ArrayLosses, FactoredLosses, names_of_rounds
-from normalfan.problem.storage import mdp_from_arrays, mdp_to_arrays
+from normalfan.problem.mdp import Labels, mdp_from_arrays, mdp_to_arrays
 
 NEXTS = np.array([[0, 1], [1, 0]])
 FULL = Labels(steps=("dawn", "dusk"), states=("a", "b"), actions=("left", "right"))

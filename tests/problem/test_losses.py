@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -134,12 +136,15 @@ def test_factored_losses_are_their_sum(mdp: nf.MDP, rng: np.random.Generator) ->
 
 
 def test_rewards_are_negated_losses(mdp: nf.MDP, losses: np.ndarray) -> None:
+    def earned(rewards: Any) -> nf.PricedMotion:
+        motion = nf.price_stream(mdp, nf.rewards(rewards))
+        return dataclasses.replace(motion, values=-motion.values)
+
     expected = nf.price_stream(mdp, losses)
-    assert same(nf.price_stream(mdp, nf.rewards(-losses)), expected)
-    assert same(nf.price_stream(mdp, nf.rewards(-loss for loss in losses)), expected)
-    constant_in_time = nf.ArrayLosses(-losses[:, 0], axes="TSA")
+    assert same(earned(-losses), expected)
+    assert same(earned(-loss for loss in losses), expected)
     full = np.broadcast_to(losses[:, :1], losses.shape)
-    assert same(nf.price_stream(mdp, nf.rewards(constant_in_time)), nf.price_stream(mdp, full))
+    assert same(earned(nf.ArrayLosses(-losses[:, 0], axes="TSA")), nf.price_stream(mdp, full))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -31,6 +31,9 @@ def test_expect_and_push_are_adjoint_and_agree_with_loops(problem: Problem, seed
         )
         columns = np.stack([values, -values], axis=1)
         np.testing.assert_allclose(transitions.expect(h, columns)[..., 1], -by_hand, atol=1e-12)
+        masses = np.stack([mass, 3 * mass, mass[::-1]], axis=2)
+        alone = np.stack([transitions.push(h, masses[..., i]) for i in range(3)], axis=1)
+        np.testing.assert_allclose(transitions.push(h, masses), alone, rtol=0, atol=1e-12)
 
 
 @given(problems)

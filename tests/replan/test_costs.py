@@ -13,6 +13,7 @@ from sentences import check_refusal
 import normalfan as nf
 from normalfan import replan
 from normalfan.battery import Battery, ercot_prices
+from normalfan.geometry.bellman import optimal_backup
 
 
 def lowest_optimal_policy(problem: Problem, loss: np.ndarray) -> np.ndarray:
@@ -104,7 +105,8 @@ def test_exposures_and_products_agree(window: int, are_rewards: bool, rng: np.ra
         )
         by_products = replan.holding_costs(mdp, -whole if are_rewards else whole, window=window)
         np.testing.assert_allclose(by_exposures.costs, by_products.costs, atol=1e-12)
-        np.testing.assert_allclose(by_exposures.values, by_products.values, atol=1e-12)
+        sign = -1 if are_rewards else 1  # rewards stay rewards
+        np.testing.assert_allclose(by_exposures.values, sign * by_products.values, atol=1e-12)
 
 
 def test_a_fortnight_of_the_battery() -> None:
@@ -172,3 +174,25 @@ DAYS = np.zeros((3, 1, 1, 2))
 )
 def test_refusals(provoke: Callable[[], object], where: str) -> None:
     check_refusal(provoke, where)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_losses_backed_up_at_once_are_those_backed_up_one_by_one(seed: int) -> None:
+    problem = random_problem(np.random.default_rng(4000 + seed))
+    for kind in problem.kinds():
+        mdp = problem.mdp(kind)
+        several = optimal_backup(mdp, np.stack(problem.losses, axis=-1))
+        tied = several.tied(mdp, nf.TieRule())
+        for t, loss in enumerate(problem.losses):
+            one = optimal_backup(mdp, loss)
+            np.testing.assert_allclose(several.values[..., t], one.values, atol=1e-12)
+            np.testing.assert_array_equal(tied[..., t], one.tied(mdp, nf.TieRule()))
+
+
+def test_losses_that_overflow_are_refused_with_their_round() -> None:
+    arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=2)
+    losses = np.ones((3, 2, 1, 2))
+    losses[1] = 1.7e308
+    check_refusal(lambda: replan.holding_costs(arms, losses), "losses of round 1 add up beyond")
+    losses[1] = np.nan
+    check_refusal(lambda: replan.holding_costs(arms, losses), "losses[1, 0, 0, 0] is nan")

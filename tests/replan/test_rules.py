@@ -10,6 +10,8 @@ from holding import ageing_costs, random_costs
 from sentences import check_refusal
 
 from normalfan import replan
+from normalfan.replan.curve import Point
+from normalfan.replan.rules import detector_families, parse_rule
 
 RULES: list[replan.Rule] = [
     replan.Accumulated(6.0),
@@ -132,3 +134,47 @@ def test_today_is_avoided_only_if_known_before() -> None:
 )
 def test_refusals(provoke: Callable[[], object], where: str) -> None:
     check_refusal(provoke, where)
+
+
+def test_detectors_are_those_of_river() -> None:
+    from river import drift
+
+    rng = np.random.default_rng(6)
+    prices = np.concatenate([rng.random(60), 5 + rng.random(60)])
+    rule = replan.Drift("PageHinkley", (("threshold", 2.0), ("min_instances", 5)))
+    decide, plain = rule.decide(), drift.PageHinkley(threshold=2.0, min_instances=5)
+    expected = []
+    for price in prices:
+        plain.update(price)
+        expected.append(plain.drift_detected)
+    assert [decide(price) for price in prices] == expected
+    assert any(expected)
+
+
+def test_every_setting_is_accepted_by_river() -> None:
+    for family, rules in detector_families(2.0).items():
+        assert len(set(rules)) == len(rules)
+        for rule in rules:
+            assert rule.decide()(1.0) in (True, False)
+            assert "settings" not in Point(family, rule, 0, 0.0).settings
+
+
+def test_a_missing_river_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("normalfan.errors.find_spec", lambda _: None)
+    check_refusal(lambda: replan.Drift("ADWIN", ()).decide(), "normalfan[compare]")
+
+
+@pytest.mark.parametrize("text", ["accumulated:200", "cusum:0.1,1e-09", "single:0", "periodic:7"])
+def test_a_rule_is_read_back_from_its_text(text: str) -> None:
+    assert str(parse_rule(text)) == text
+
+
+def test_rules_that_are_not_understood_are_refused() -> None:
+    for text in ("", "total:5", "cusum:5", "accumulated:1,2", "periodic:1.5", "accumulated:x", "single"):
+        check_refusal(lambda given=text: parse_rule(given), f"the rule is {text!r}")
+    for text, where in {
+        "single:-1": "threshold is -1",
+        "cusum:1,nan": "nan",
+        "periodic:0": "days is 0",
+    }.items():
+        check_refusal(lambda given=text: parse_rule(given), where)

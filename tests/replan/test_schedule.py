@@ -11,6 +11,7 @@ from holding import random_costs
 from sentences import check_refusal
 
 from normalfan import replan
+from normalfan.replan.schedule import schedule_of
 
 
 def every_schedule(n_days: int) -> list[tuple[int, ...]]:
@@ -41,10 +42,14 @@ def test_the_cheapest_of_all_schedules(seed: int, known: str) -> None:
     least = replan.least_regrets(costs)
     assert len(least) == costs.n_days
     for k in range(costs.n_days):
-        within = replan.schedule_within(costs, k)
+        within = replan.cheapest_schedule(costs, 0.0, most=k)
         best = min(regret for days, regret in regrets.items() if len(days) <= k)
         assert within.replans <= k
         assert within.regret == best == least[k]
+        paid = replan.cheapest_schedule(costs, 1.5, most=k)
+        assert paid.replans <= k
+        least_total = min(regret + 1.5 * len(days) for days, regret in regrets.items() if len(days) <= k)
+        assert paid.total(1.5) == pytest.approx(least_total)
 
 
 def test_budgets_may_lie_in_a_dent_that_no_cost_reaches() -> None:
@@ -75,7 +80,7 @@ def test_a_shorter_curve_is_the_beginning_of_the_longer() -> None:
 def test_what_days_cost() -> None:
     costs = random_costs(np.random.default_rng(4), 7)
     for days in every_schedule(7):
-        run = replan.schedule_of(costs, days)
+        run = schedule_of(costs, days)
         assert run.regret == regret_by_hand(costs, days) == run.regrets.sum()
         assert run.replans == len(days)
         assert run.total(2.5) == run.regret + 2.5 * len(days)
@@ -90,11 +95,8 @@ COSTS = random_costs(np.random.default_rng(0), 5)
         (lambda: replan.cheapest_schedule(COSTS, -1.0), "cost is -1.0"),
         (lambda: replan.cheapest_schedule(COSTS, float("nan")), "cost is nan"),
         (lambda: replan.cheapest_schedule(COSTS, float("inf")), "cost is inf"),
-        (lambda: replan.schedule_of(COSTS, [0]), "days are [0]"),
-        (lambda: replan.schedule_of(COSTS, [2, 2]), "days are [2, 2]"),
-        (lambda: replan.schedule_of(COSTS, [5]), "days are [5]"),
-        (lambda: replan.schedule_within(COSTS, -1), "replans is -1"),
-        (lambda: replan.least_regrets(COSTS, -1), "replans is -1"),
+        (lambda: replan.cheapest_schedule(COSTS, 1.0, most=-1), "most is -1"),
+        (lambda: replan.least_regrets(COSTS, -1), "most is -1"),
     ],
 )
 def test_refusals(provoke: Callable[[], object], where: str) -> None:

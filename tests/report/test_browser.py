@@ -6,15 +6,18 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 
+import numpy as np
+import polars
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import normalfan as nf
-from normalfan.battery.ercot import ercot_prices
-from normalfan.battery.model import Battery
-from normalfan.report import write_report
+from normalfan.battery import Battery, ercot_prices
+from normalfan.report import write_regret_curve, write_report
+from normalfan.text import amount
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -45,22 +48,52 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def battery() -> tuple[nf.MDP, nf.FactoredLosses, nf.PricedMotion]:
     market, battery = ercot_prices(), Battery()
-    mdp = battery.mdp()
-    losses = battery.losses(market.prices[DAYS], round_names=market.dates[DAYS])
+    mdp, losses = battery.mdp(), battery.losses(market.prices[DAYS], round_names=market.dates[DAYS])
+    return mdp, losses, nf.price_stream(mdp, losses)
+
+
+@pytest.fixture(scope="module")
+def motion(battery: tuple[nf.MDP, nf.FactoredLosses, nf.PricedMotion]) -> nf.PricedMotion:
+    return battery[2]
+
+
+@pytest.fixture(scope="module")
+def report(
+    battery: tuple[nf.MDP, nf.FactoredLosses, nf.PricedMotion], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     path = tmp_path_factory.mktemp("browser") / "report.html"
-    write_report(path, mdp, losses, nf.price_stream(mdp, losses), title="A battery", unit="$")
+    write_report(path, *battery, title="A battery", unit="$")
     return path
+
+
+def small_page(path: Path, names: list[str] | None, rounds: int = 6) -> None:
+    """Two arms that take turns at being free: every round but the first costs its number."""
+    turns = np.zeros((rounds, 1, 1, 2))
+    turns[np.arange(rounds), 0, 0, np.arange(rounds) % 2] = np.arange(rounds) + 1.0
+    losses = nf.ArrayLosses(turns, round_names=names)
+    arms = nf.MDP(np.array([[0, 0]]), 0, horizon=1)
+    write_report(path, arms, losses, nf.price_stream(arms, losses), title="Two arms")
 
 
 class Visit:
     """A page that is open, with everything it complained about or asked for."""
 
-    def __init__(self, browser: Browser, path: Path, *, width: int = 1200, scheme: str = "light") -> None:
+    def __init__(
+        self,
+        browser: Browser,
+        path: Path,
+        *,
+        width: int = 1200,
+        scheme: str = "light",
+        zone: str = "UTC",
+        ready: str = "#chart-fan .heatmaplayer image",
+    ) -> None:
         self.page: Page = browser.new_page(
             viewport={"width": width, "height": 900},
             color_scheme=scheme,  # type: ignore[arg-type]
+            timezone_id=zone,
         )
         self.page.set_default_timeout(60_000)
         self.complaints: list[str] = []
@@ -69,7 +102,7 @@ class Visit:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
-        self.page.wait_for_selector("#chart-fan .heatmaplayer image")
+        self.page.wait_for_selector(ready)
 
     def range_of(self, chart: str, axis: str) -> list[object]:
         ends: list[object] = self.page.evaluate(
@@ -83,6 +116,23 @@ class Visit:
 
     def shown_rounds(self) -> list[str]:
         return self.page.locator("#rounds-table > tbody:visible > tr:first-child > th").all_inner_texts()
+
+    def choose(self, first: str, last: str) -> None:
+        self.page.locator("#from").fill(first)
+        self.page.locator("#to").fill(last)
+
+    def sums(self) -> str:
+        return self.page.locator("#shown").inner_text().replace("\u2060", "")
+
+    def periods(self) -> list[list[str]]:
+        rows = self.page.locator("#periods > tbody > tr").all()
+        return [row.locator("th, td").all_inner_texts() for row in rows]
+
+    def downloaded(self) -> str:
+        with self.page.expect_download() as started:
+            self.page.get_by_role("button", name="Download every round").press("Enter")
+        assert started.value.suggested_filename == "rounds.csv"
+        return Path(started.value.path()).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +158,12 @@ def test_the_keyboard_reaches_everything(visit: Visit) -> None:
     assert box is not None
     assert box["x"] >= 0
     reached = set()
-    for _ in range(40):
+    for _ in range(50):
         visit.page.keyboard.press("Tab")
         reached.add(visit.page.evaluate("document.activeElement.id || document.activeElement.textContent"))
         outlined = visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outlined != "none"
-    assert {"theme", "filter", "Zoom in", "Log scale", "Price", "Show"} <= reached
+    assert {"theme", "from", "to", "download", "By week", "filter", "Zoom in", "Log scale", "Show"} <= reached
 
 
 def test_hovering_shows_the_price(visit: Visit) -> None:
@@ -162,7 +212,7 @@ def test_zooming_one_time_chart_zooms_all(visit: Visit) -> None:
     for chart in ("chart-time", "chart-cumulative", "chart-margins"):
         for axis in ("xaxis", "xaxis2"):
             assert [str(end)[:13] for end in visit.range_of(chart, axis)] == [str(end)[:13] for end in zoomed]
-    visit.page.get_by_role("button", name="All", exact=True).click()
+    visit.page.get_by_role("button", name="All rounds").click()
     visit.page.wait_for_function(
         "before => document.getElementById('chart-time')._fullLayout.xaxis2.range[0] === before",
         arg=before[0],
@@ -180,7 +230,7 @@ def test_zooming_by_keyboard_rescales_what_is_seen(visit: Visit) -> None:
         "highest => document.getElementById('chart-time')._fullLayout.yaxis.range[1] < highest / 2",
         arg=highest,
     )
-    visit.page.get_by_role("button", name="All", exact=True).press("Enter")
+    visit.page.get_by_role("button", name="All rounds").press("Enter")
     visit.page.wait_for_function(
         "highest => document.getElementById('chart-time')._fullLayout.yaxis.range[1] === highest", arg=highest
     )
@@ -195,6 +245,116 @@ def test_the_filter_keeps_the_rounds_that_match(visit: Visit) -> None:
     assert visit.page.locator("#matches").inner_text() == f"{len(kept)} of {len(every)} rounds"
     visit.page.get_by_label("Filter").fill("")
     assert visit.shown_rounds() == every
+
+
+def test_chosen_dates_are_what_is_shown_and_summed(visit: Visit, motion: nf.PricedMotion) -> None:
+    every, months = visit.shown_rounds(), visit.periods()
+    days = list(motion.round_names or ())
+    assert visit.sums().startswith(f"All 120 rounds: the price adds up to ${motion.total:,.0f}, ")
+    visit.choose("2021-02-10", "2021-03-05")
+    inside = [t for t, day in enumerate(days) if "2021-02-10" <= day <= "2021-03-05"]
+    part, best = motion.prices[inside].sum(), motion.values[inside].sum()
+    assert visit.sums() == (
+        f"{len(inside)} of 120 rounds: the price adds up to ${part:,.0f} "
+        f"({100 * part / motion.total:.0f} % of all), the expected loss of the best plans to −${-best:,.0f}."
+    )
+    assert visit.shown_rounds() == [day for day in every if "2021-02-10" <= day <= "2021-03-05"]
+    for chart in ("chart-time", "chart-cumulative", "chart-margins"):
+        low, high = (str(end)[:10] for end in visit.range_of(chart, "xaxis2"))
+        assert (low, high) == ("2021-02-09", "2021-03-05")
+    assert [row[:2] for row in visit.periods()] == [["2021-02", "19"], ["2021-03", "5"]]
+    visit.page.get_by_role("button", name="All rounds").press("Enter")
+    assert (visit.shown_rounds(), visit.periods()) == (every, months)
+    assert visit.page.locator("#from").input_value() == ""
+
+
+def test_dates_without_a_round_change_nothing(visit: Visit) -> None:
+    every, whole = visit.shown_rounds(), visit.range_of("chart-time", "xaxis2")
+    visit.page.locator("#from").fill("2031-01-01")
+    assert visit.sums() == "No round lies there: the charts and the table are as before."
+    assert visit.page.locator("#from").get_attribute("aria-invalid") == "true"
+    assert (visit.shown_rounds(), visit.range_of("chart-time", "xaxis2")) == (every, whole)
+    visit.page.locator("#from").fill("")
+    assert visit.page.locator("#from").get_attribute("aria-invalid") != "true"
+
+
+def test_zooming_a_chart_fills_in_the_dates(visit: Visit) -> None:
+    visit.page.get_by_role("button", name="Zoom in").press("Enter")
+    first, last = (visit.page.locator(name).input_value() for name in ("#from", "#to"))
+    assert (first, last) == ("2021-01-31", "2021-04-01")
+    assert visit.sums().startswith("60 of 120 rounds")  # one day in March is missing
+    visit.page.get_by_role("button", name="All rounds").press("Enter")
+
+
+def test_months_and_weeks_add_up(visit: Visit, motion: nf.PricedMotion) -> None:
+    days = [date.fromisoformat(day) for day in motion.round_names or ()]
+    starts = {
+        "By month": lambda day: f"{day:%Y-%m}",
+        "By week": lambda day: str(day - timedelta(day.weekday())),
+    }
+    for button, start in starts.items():
+        visit.page.get_by_role("button", name=button).press("Enter")
+        sums: dict[str, list[float]] = {}
+        for day, price in zip(days, motion.prices.tolist(), strict=True):
+            sums.setdefault(start(day), []).append(price)
+        shown = {key: (int(count), price) for key, count, price, _ in visit.periods()}
+        assert shown == {key: (len(paid), amount(sum(paid), "$")) for key, paid in sums.items()}
+    visit.page.get_by_role("button", name="By month").press("Enter")
+
+
+def test_the_download_has_every_round_to_the_last_bit(visit: Visit, motion: nf.PricedMotion) -> None:
+    visit.choose("2021-02-10", "2021-03-05")  # it is every round whatever is shown
+    text = visit.downloaded()
+    visit.choose("", "")
+    frame = polars.read_csv(text.encode())
+    assert frame.equals(motion.to_frame().select(frame.columns))
+    assert frame.columns == ["round", "price", "value", "variation_l1", "crossed", "ambiguous",
+                             "lowest_price", "highest_price"]  # fmt: skip
+
+
+def test_a_spreadsheet_runs_nothing_of_a_download(browser: Browser, tmp_path: Path) -> None:
+    names = ["=1+1", "+2", "-3", "@x", 'a "b", c', "plain"]
+    small_page(tmp_path / "page.html", names)
+    visited = Visit(browser, tmp_path / "page.html")
+    written = ["'=1+1", "'+2", "'-3", "'@x", '"a ""b"", c"', "plain"]
+    lines = visited.downloaded().splitlines()
+    assert lines[0] == "round,price,value,variation_l1,crossed,ambiguous,lowest_price,highest_price"
+    assert [line.rsplit(",", 2)[0] for line in lines[1:]] == [
+        f"{name},{t + 1 if t else 0},0,{2 * t + 1 if t else 0},{str(t > 0).lower()},false"
+        for t, name in enumerate(written)
+    ]
+    assert visited.complaints == []
+    visited.page.close()
+
+
+def test_rounds_without_dates_are_chosen_by_number(browser: Browser, tmp_path: Path) -> None:
+    small_page(tmp_path / "page.html", None)
+    visited = Visit(browser, tmp_path / "page.html")
+    visited.choose("2", "3")
+    assert visited.sums() == (
+        "2 of 6 rounds: the price adds up to 7 (35 % of all), the expected loss of the best plans to 0."
+    )
+    assert visited.shown_rounds() == ["3", "2"]
+    assert visited.range_of("chart-time", "xaxis2") == [1.5, 3.5]
+    assert visited.page.locator("#periods").count() == 0
+    visited.page.close()
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
+def test_hours_are_chosen_as_written_wherever_the_reader_is(
+    browser: Browser, tmp_path: Path, zone: str
+) -> None:
+    hours = [f"2021-02-28 {h}:00" for h in range(21, 24)] + [f"2021-03-01 0{h}:00" for h in range(3)]
+    small_page(tmp_path / "page.html", hours)
+    visited = Visit(browser, tmp_path / "page.html", zone=zone)
+    assert [row[:3] for row in visited.periods()] == [["2021-02", "3", "5"], ["2021-03", "3", "15"]]
+    visited.choose("2021-02-28T23:00", "2021-03-01T00:00")
+    assert visited.sums().startswith("2 of 6 rounds: the price adds up to 7 ")
+    assert visited.range_of("chart-time", "xaxis2") == ["2021-02-28 22:30:00", "2021-03-01 00:30:00"]
+    visited.page.get_by_role("button", name="Log scale").click()  # draws again, the choice stays
+    assert visited.sums().startswith("2 of 6 rounds")
+    assert visited.page.locator("#from").input_value() == "2021-02-28T23:00"
+    visited.page.close()
 
 
 def test_columns_sort_and_plans_unfold_by_keyboard(visit: Visit) -> None:
@@ -228,11 +388,14 @@ def test_dark_and_light(visit: Visit, browser: Browser, report: Path) -> None:
     toggle = visit.page.get_by_role("button", name="Dark")
     toggle.click()
     assert background() != light
+    bar = "getComputedStyle(document.querySelector('#periods .bar')).backgroundImage"
+    dark_bar = visit.page.evaluate(bar)
     assert toggle.get_attribute("aria-pressed") == "true"
     colour = "document.getElementById('chart-time')._fullLayout.font.color"
     dark_ink = visit.page.evaluate(colour)
     toggle.click()
     assert background() == light
+    assert visit.page.evaluate(bar) != dark_bar
     assert visit.page.evaluate(colour) != dark_ink
     preferring = Visit(browser, report, scheme="dark")
     assert preferring.page.evaluate(colour) == dark_ink
@@ -260,15 +423,15 @@ def test_a_phone_needs_no_sideways_scrolling(browser: Browser, report: Path) -> 
     phone = Visit(browser, report, width=375)
     assert phone.overflow() <= 0
     phone.page.get_by_role("button", name="Plans of 2021-02-16").click()
+    phone.choose("2021-02-10", "2021-03-05")
+    assert phone.sums().startswith("24 of 120 rounds")
     assert phone.overflow() <= 0
     assert phone.complaints == []
     phone.page.close()
 
 
 def test_labels_stay_text(browser: Browser, tmp_path: Path) -> None:
-    import numpy as np
-
-    from normalfan.problem.labels import Labels
+    from normalfan.problem.mdp import Labels
 
     hostile = "<img src=x onerror=\"document.title='broken'\"><b>bold</b>"
     labels = Labels(steps=(hostile,), states=(hostile,), actions=("a" + hostile, hostile))
@@ -286,4 +449,28 @@ def test_labels_stay_text(browser: Browser, tmp_path: Path) -> None:
     assert hostile in axis
     assert visited.complaints == []
     assert visited.requests == [path.as_uri()]
+    visited.page.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+def test_the_page_of_replan_is_like_the_report(
+    browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    battery = Battery()
+    costs = nf.replan.holding_costs(battery.mdp(), battery.losses(ercot_prices().prices[DAYS]))
+    curve = nf.replan.regret_curve(costs, 5000.0, detectors=False)
+    path = tmp_path / "curve.html"
+    write_regret_curve(path, curve, title="When to re-plan", unit="$", sentences=["Never."])
+    visited = Visit(browser, path, width=width, scheme=scheme, ready="#chart-regret .legend")
+    assert visited.complaints == []
+    assert visited.requests == [path.as_uri()]
+    assert visited.overflow() == 0
+    assert visited.page.locator(".legend").count() == 1
+    assert visited.page.locator(".legend .traces").count() == 7
+    assert visited.page.evaluate("document.documentElement.dataset.theme") == scheme
+    title = visited.page.locator("#chart-regret .xtitle").bounding_box()
+    legend = visited.page.locator("#chart-regret .legend").bounding_box()
+    assert title is not None
+    assert legend is not None
+    assert title["y"] + title["height"] <= legend["y"]
     visited.page.close()

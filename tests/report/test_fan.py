@@ -6,12 +6,73 @@ from itertools import product
 
 import numpy as np
 import pytest
-from problems import random_stream
+from listed_policies import instance, suboptimality
+from problems import random_problem, random_stream
 
 import normalfan as nf
-from normalfan.battery.ercot import ercot_prices
-from normalfan.battery.model import Battery
-from normalfan.report.fan import COLOURS, Plane, draw_fan
+from normalfan.battery import Battery, ercot_prices
+from normalfan.report.fan import COLOURS, Plane, draw_fan, label_faces
+
+
+def test_labels_tell_the_faces_of_the_listed_policies_apart() -> None:
+    rng = np.random.default_rng(5)
+    for seed in range(20):
+        problem, visits = instance(seed)
+        origin, right, up = rng.integers(-1, 2, size=(3, *problem.loss.shape)).astype(float)
+        xs, ys = np.array([-1.0, 0.0, 1.0, 2.0]), np.array([-1.0, 0.0, 0.5])
+        labels, faces = label_faces(problem.mdp, Plane(origin, right, up), xs, ys)
+        optima: dict[bytes, set[int]] = {}
+        for (row, y), (column, x) in product(enumerate(ys), enumerate(xs)):
+            loss = origin + x * right + y * up
+            label = int(labels[row, column])
+            support = (visits[suboptimality(visits, loss) == 0] > 0).any(axis=0)
+            assert np.array_equal(faces[label].mask, support)
+            optima.setdefault(support.tobytes(), set()).add(label)
+        assert all(len(same) == 1 for same in optima.values())
+        assert len(optima) == len(faces)
+    assert not labels.flags.writeable
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "deterministic"])
+def test_many_points_have_the_faces_of_each_alone(kind: str) -> None:
+    rng = np.random.default_rng(11)
+    met = 0
+    for _ in range(40):
+        problem = random_problem(rng, rounds=3)
+        if kind not in problem.kinds():
+            continue
+        mdp, plane = problem.mdp(kind), Plane(*problem.losses.astype(float))
+        xs, ys = np.linspace(-1, 2, 9), np.linspace(-1, 1, 7)  # two batches, ties on the walls among them
+        labels, faces = label_faces(mdp, plane, xs, ys)
+        for (j, y), (i, x) in product(enumerate(ys), enumerate(xs)):
+            alone = nf.optimal_face(mdp, plane.origin + x * plane.right + y * plane.up)
+            assert faces[labels[j, i]] == alone
+        met += len(faces)
+    assert met > 40
+
+
+def test_losses_beyond_the_range_of_floats_are_refused() -> None:
+    mdp, loss = nf.MDP([[0, 0]], 0, horizon=2), np.full((2, 1, 2), 1e308)
+    with pytest.raises(nf.InputError, match="beyond the range"):
+        draw_fan(mdp, Plane(loss, 0.1 * loss, np.eye(2).reshape(2, 1, 2)), [0.0], [0.0])
+
+
+def test_a_plane_through_zero_is_one_face() -> None:
+    mdp = nf.MDP([[0, 1], [1, 0]], 0, horizon=2)
+    zero = np.zeros(mdp.shape)
+    labels, faces = label_faces(mdp, Plane(zero, zero, zero), np.arange(2.0), np.arange(3.0))
+    assert labels.shape == (3, 2)
+    assert faces == (nf.whole_polytope(mdp),)
+
+
+def test_bad_losses_and_grids_are_named() -> None:
+    mdp, loss = nf.MDP([[0, 0]], 0, horizon=1), np.zeros((1, 1, 2))
+    with pytest.raises(nf.InputError, match="up has shape"):
+        draw_fan(mdp, Plane(loss, loss, loss[0]), [0], [0])
+    with pytest.raises(nf.InputError, match="xs has shape"):
+        draw_fan(mdp, Plane(loss, loss, loss), [[0]], [0])
+    with pytest.raises(nf.InputError, match=r"ys.* finite"):
+        draw_fan(mdp, Plane(loss, loss, loss), [0], [np.nan])
 
 
 def test_a_picture_of_the_fan_is_that_of_its_points() -> None:

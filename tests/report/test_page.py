@@ -17,10 +17,9 @@ from problems import random_stream
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.battery.ercot import ercot_prices
-from normalfan.battery.model import Battery
+from normalfan.battery import Battery, ercot_prices
 from normalfan.pricing.summary import summarise
-from normalfan.problem.labels import Labels
+from normalfan.problem.mdp import Labels
 from normalfan.report import write_report
 
 ARMS = nf.MDP(np.array([[0, 0]]), 0, horizon=1)
@@ -88,6 +87,7 @@ def test_the_page_says_what_the_motion_says(page: Elements, storm: tuple[nf.MDP,
     assert "The costliest round is 2021-02-16, at $193,470" in page.text
     assert "rest at" in page.text
     assert "≠" in page.text
+    assert "03:00, 75 MWh: charge 25 MW → discharge 25 MW" in page.text  # as in the terminal
 
 
 def test_the_page_asks_for_nothing(page: Elements) -> None:
@@ -188,6 +188,49 @@ def test_control_characters_in_labels_are_inert(tmp_path: Path) -> None:
     for shown in (r"\x00dawn", r"\u202ehome", r"\x1b[2Jstay", r"go\x9b", r"two\x07", r"two lines\x08"):
         assert shown in found.text
     assert found.data()["time"]["names"] == ["one", r"two\x07", r"three\u2028"]  # type: ignore[index]
+
+
+def test_every_round_is_carried_at_full_precision(
+    storm: tuple[nf.MDP, nf.FactoredLosses], page: Elements
+) -> None:
+    frame = nf.price_stream(*storm).to_frame()
+    rounds = page.data()["rounds"]
+    assert isinstance(rounds, dict)
+    assert rounds["names"] == frame["round"].to_list()
+    for name, column in rounds["columns"].items():
+        assert column == frame[name].to_list()
+
+
+def test_a_page_of_very_many_rounds_says_that_it_does_not_carry_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("normalfan.report.rounds.MOST_CARRIED", 5)
+    monkeypatch.setattr("normalfan.report.page.MOST_CARRIED", 5)
+    mdp, losses = random_stream(3)
+    for rounds, carried in ((losses[:5], True), (losses, False)):
+        found = written(tmp_path / "page.html", mdp, rounds)
+        assert (found.data()["rounds"] is not None) is carried
+        assert any(attrs.get("id") == "download" for _, attrs in found.found) is carried
+        assert ("The page carries at most 5 rounds" in found.text) is not carried
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (None, ("number", "0", "1")),
+        (("one", "two"), ("number", "0", "1")),
+        (("2021-02-14", "2021-02-15"), ("date", "2021-02-14", "2021-02-15")),
+        (("2021-02-14", "2021-02-14 07:30:15"), ("datetime-local", "2021-02-14T00:00", "2021-02-14T07:30")),
+    ],
+)
+def test_rounds_are_chosen_as_they_are_named(
+    names: tuple[str, str] | None, expected: tuple[str, ...], tmp_path: Path
+) -> None:
+    losses = nf.ArrayLosses(np.array([[0.0, 1], [1, 0]]).reshape(2, 1, 1, 2), round_names=names)
+    found = written(tmp_path / "page.html", ARMS, losses)
+    for end in ("from", "to"):
+        (given,) = (attrs for _, attrs in found.found if attrs.get("id") == end)
+        assert (given["type"], given["min"], given["max"]) == expected
 
 
 def test_a_minus_sign_stays_with_its_number(page: Elements) -> None:

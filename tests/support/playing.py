@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import normalfan as nf
+from normalfan.learners.learner import Learner
 from normalfan.learners.mirror import policy_backup
-from normalfan.learners.protocol import Learner
 
 
 def bandit(n_arms: int) -> nf.MDP:
@@ -17,7 +17,8 @@ def paid(learner: Learner, losses: np.ndarray) -> np.ndarray:
     """What one learner pays, by its own play."""
     values = []
     for t, loss in enumerate(losses):
-        values.append(policy_backup(learner.mdp, learner.act(t), loss).value(learner.mdp))
+        backup, _ = policy_backup(learner.mdp, learner.act(t), loss)
+        values.append(learner.mdp.initial @ backup[0])
         learner.observe(t, loss)
     return np.array(values)
 

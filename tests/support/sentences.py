@@ -9,6 +9,8 @@ import pytest
 
 import normalfan as nf
 
+SENTENCE = r"[^\n]*, but [^\n]*: [^\n]*\."
+
 
 def check_refusal(provoke: Callable[[], object], where: str) -> None:
     """`provoke` must raise an `InputError` that names `where`: «…, but …: … .»"""
@@ -16,4 +18,4 @@ def check_refusal(provoke: Callable[[], object], where: str) -> None:
         provoke()
     message = str(caught.value)
     assert where in message
-    assert re.fullmatch(r"[^\n]*, but [^\n]*: [^\n]*\.", message), message
+    assert re.fullmatch(SENTENCE, message), message

@@ -13,6 +13,7 @@ import os
 import sys
 
 import normalfan as nf
+import normalfan.replan
 import normalfan.watch
 from normalfan.cli import main
 from normalfan.cli.app import app

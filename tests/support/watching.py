@@ -19,14 +19,24 @@ class Watched:
     def __init__(self, mdp: nf.MDP, lines: list[Any], **options: Any) -> None:
         self.errors: list[dict[str, Any]] = []
         self.alarms: list[str] = []
+        self.output: list[bytes] = []  # records and errors in order, as standard output has them
         committed: list[bytes] = []
+
+        def commit(records: bytes, _: object) -> None:
+            committed.append(records)
+            self.output.append(records)
+
+        def refuse(record: bytes) -> None:
+            self.errors.append(json.loads(record))
+            self.output.append(record)
+
         self.tally = Watcher(
             nf.Monitor(mdp),
-            lambda records, _: committed.append(records),
-            on_bad_line=lambda record: self.errors.append(json.loads(record)),
+            commit,
+            on_bad_line=refuse,
             on_alarm=self.alarms.append,
             **options,
-        ).run([line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines])
+        ).run([line if isinstance(line, bytes | None) else json.dumps(line).encode() for line in lines])
         self.records = [json.loads(line) for line in b"".join(committed).splitlines()]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from normalfan.watch import open_feed
+from normalfan.watch.feed import Feed
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 def test_lines_do_not_depend_on_the_pieces_in_which_they_are_sent(pipe: tuple[int, int]) -> None:
     source, sink = pipe
     seen: list[bytes] = []
-    with open_feed(source) as feed:
+    with Feed(source) as feed:
         os.write(sink, b"on")
         arriving = iter(feed)
         for piece in (b"e\ntwo\n\nth", b"ree\nthe last has no en", b"d"):
@@ -44,20 +44,20 @@ def test_lines_that_wait_share_a_pause(pipe: tuple[int, int]) -> None:
     source, sink = pipe
     os.write(sink, b"one\ntwo\n")
     os.close(sink)
-    with open_feed(source) as feed:
+    with Feed(source) as feed:
         assert list(feed) == [b"one", b"two", None]
 
 
 def test_long_lines_that_wait_share_a_pause(tmp_path: Path) -> None:
     lines = [b"x" * 200_000, b"y" * 70_000, b"z" * 65_536]
     (tmp_path / "lines").write_bytes(b"\n".join(lines) + b"\n")
-    with (tmp_path / "lines").open("rb") as source, open_feed(source.fileno()) as feed:
+    with (tmp_path / "lines").open("rb") as source, Feed(source.fileno()) as feed:
         assert list(feed) == [*lines, None]
 
 
 def test_a_line_without_end_takes_no_more_memory_than_allowed(tmp_path: Path) -> None:
     (tmp_path / "lines").write_bytes(b"x" * 500_000 + b"\nshort\n" + b"y" * 1001)
-    with (tmp_path / "lines").open("rb") as source, open_feed(source.fileno(), longest=1000) as feed:
+    with (tmp_path / "lines").open("rb") as source, Feed(source.fileno(), longest=1000) as feed:
         assert [line and len(line) for line in feed] == [1001, 5, 1001, None]
 
 
@@ -71,7 +71,7 @@ def test_an_idle_feed_does_not_spin(pipe: tuple[int, int], monkeypatch: pytest.M
         return [], [], []
 
     source, _ = pipe
-    with open_feed(source) as feed:
+    with Feed(source) as feed:
         monkeypatch.setattr("select.select", counted)
         assert list(feed) == [None] * 3
     assert waits == [None] * 3  # until something happens
@@ -82,7 +82,7 @@ def test_a_signal_ends_the_feed_between_two_lines(pipe: tuple[int, int], number:
     source, sink = pipe
     former = signal.getsignal(number)
     os.write(sink, b"one\ntwo\n")  # and the input stays open
-    with open_feed(source) as feed:
+    with Feed(source) as feed:
         arriving = iter(feed)
         assert next(arriving) == b"one"
         signal.raise_signal(number)
@@ -93,7 +93,7 @@ def test_a_signal_ends_the_feed_between_two_lines(pipe: tuple[int, int], number:
 def test_a_request_to_stop_ends_the_wait_for_a_line(pipe: tuple[int, int]) -> None:
     source, _ = pipe
     before = time.monotonic()
-    with open_feed(source) as feed:
+    with Feed(source) as feed:
         feed.patience = 300  # nothing but the request ends the wait in time
         former = signal.signal(signal.SIGALRM, feed.stop)
         signal.setitimer(signal.ITIMER_REAL, 0.05)

@@ -15,8 +15,9 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.array_files import pack_arrays, unpack_arrays
-from normalfan.watch import Watcher, open_journal, read_progress
+from normalfan.files import pack_arrays, unpack_arrays
+from normalfan.watch import Watcher, open_journal
+from normalfan.watch.journal import read_progress
 
 MDP = nf.MDP(np.array([[0, 1], [1, 0]]), 0, horizon=2)
 LOSSES = np.random.default_rng(5).integers(0, 4, size=(5, *MDP.shape))

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 import normalfan as nf
+from normalfan.cli.watch import REPLAN
+from normalfan.replan import Cusum
 from normalfan.watch import Watcher
 
 KILLS = 220 if os.environ.get("SOAK") else 50
@@ -39,9 +41,12 @@ def test_every_round_once_after_many_kills(tmp_path: Path, rng: np.random.Genera
         for t, loss in enumerate(rng.integers(0, 5, size=(ROUNDS, *mdp.shape)))
     ]
     uninterrupted: list[bytes] = []
-    Watcher(nf.Monitor(mdp), lambda records, _: uninterrupted.append(records)).run(lines)
+    rule = Cusum(5.0, 0.5)
+    Watcher(nf.Monitor(mdp), lambda records, _: uninterrupted.append(records), rule=rule).run(lines)
+    assert sum(b'"replan": true' in record for record in uninterrupted) > ROUNDS // 20
 
-    out, arguments = tmp_path / "out.jsonl", ("watch", "model.npz", "--state", "state", "--out", "out.jsonl")
+    out, kept = tmp_path / "out.jsonl", ("--state", "state", "--out", "out.jsonl")
+    arguments = ("watch", "model.npz", *kept, "--rule", str(rule))
     grown = 0
     os.mkfifo(tmp_path / "fifo")
     with server(tmp_path) as forks:
@@ -57,12 +62,13 @@ def test_every_round_once_after_many_kills(tmp_path: Path, rng: np.random.Genera
         assert grown >= KILLS // 2
         (tmp_path / "rest").write_bytes(b"".join(lines))
         _, ended = ask(forks, arguments, "rest")
-        assert int(ended.readline()) == 0
+        assert int(ended.readline()) == REPLAN
     assert out.read_bytes() == b"".join(uninterrupted)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *("errors", "fifo", "model.npz", "out.jsonl", "rest", "state", "state.lock")
     ]
-    assert not (tmp_path / "errors").read_text()
+    said = (tmp_path / "errors").read_text().splitlines()
+    assert all(line.startswith("normalfan: re-plan now: in round ") for line in said)
 
 
 class Moment:

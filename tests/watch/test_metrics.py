@@ -13,9 +13,9 @@ from sentences import check_refusal
 from watching import ARMS, Watched, arms
 
 import normalfan as nf
-from normalfan.watch import MetricsFile, Watcher
+from normalfan.watch import Watcher
 from normalfan.watch.journal import Progress
-from normalfan.watch.metrics import Tally, exposition
+from normalfan.watch.metrics import MetricsFile, Tally, exposition
 
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)\{([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"\} (\S+)')
 

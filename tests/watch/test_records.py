@@ -13,8 +13,8 @@ from sentences import check_refusal
 from watching import ARMS, Watched, arms
 
 import normalfan as nf
-from normalfan.battery.model import Battery
-from normalfan.problem.labels import Labels
+from normalfan.battery import Battery
+from normalfan.problem.mdp import Labels
 from normalfan.watch import AlarmRule
 
 
@@ -46,7 +46,13 @@ def test_a_record_says_in_words_where_most_is_paid() -> None:
     assert second["since"] == 3
     assert second["price"] == 4
     assert second["by_step"] == [1, 3]
-    assert second["costliest"] == {"step": "dusk", "state": "home", "action": "a", "price": 3}
+    assert second["costliest"] == {
+        "step": "dusk",
+        "state": "home",
+        "action": "a",
+        "best_action": "b",
+        "price": 3,
+    }
 
 
 def test_the_page_explains_every_key_and_its_lines_are_read() -> None:
@@ -83,7 +89,10 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "wrong shape": (b'{"round": 7, "loss": [[0, 1]]}', "[1, 2]"),
     "ragged": (b'{"round": 7, "loss": [[[0], [0, 1]]]}', "different lengths"),
     "NaN": (b'{"round": 7, "loss": [[[0, NaN]]]}', "[0, 0, 1] is nan"),
-    "infinity": (b'{"round": 7, "loss": [[[1e999, 0]]]}', "[0, 0, 0] is inf"),
+    "infinity": (b'{"round": 7, "loss": [[[-Infinity, 0]]]}', "[0, 0, 0] is -inf"),
+    "beyond floats": (b'{"round": 7, "loss": [[[1e999, 0]]]}', "1e999 is beyond the range of float64"),
+    "no action is allowed": (b'{"round": 7, "reward": [[[-Infinity, -Infinity]]]}', "of round 7"),
+    "an infinite reward": (b'{"round": 7, "reward": [[[Infinity, 0]]]}', "[0, 0, 0] is -inf"),
     "null": (b'{"round": 7, "loss": [[[0, null]]]}', "other than numbers"),
     "text": (b'{"round": 7, "loss": [[[0, "1"]]]}', "other than numbers"),
     "flags": (b'{"round": 7, "loss": [[[false, true]]]}', "other than numbers"),
@@ -130,3 +139,13 @@ def test_bad_coefficients(theta: Any, where: str) -> None:
 
 def test_features_of_another_problem_are_refused_before_the_first_line() -> None:
     check_refusal(lambda: Watched(ARMS, [], features=np.ones((2, 1, 3, 2))), "6 entries")
+
+
+def test_an_action_that_is_not_allowed_is_never_the_best_one() -> None:
+    forbidden = nf.MDP(np.array([[0, 0, 0]]), 0, horizon=1, allowed=[[True, True, False]])
+    for key, worst in (("loss", math.inf), ("reward", -math.inf)):
+        sign = 1 if key == "loss" else -1
+        lines = [{"round": 0, key: [[[0, 3 * sign, -9 * sign]]]}, {"round": 1, key: [[[worst, 2 * sign, 0]]]}]
+        watched = Watched(forbidden, lines, rule=nf.replan.Accumulated(5))
+        assert [record["value"] for record in watched.records] == [0, 2 * sign]
+        assert [record["price"] for record in watched.records] == [0, 0]  # the best that is allowed

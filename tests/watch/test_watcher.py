@@ -17,9 +17,8 @@ from sentences import check_refusal
 from watching import ARMS, Watched, arms
 
 import normalfan as nf
-from normalfan.pricing.attribution import costliest_cell
 from normalfan.watch import AlarmRule, Watcher
-from normalfan.watch.watcher import REMEMBERED
+from normalfan.watch.watcher import REMEMBERED, TOGETHER
 
 
 @settings(max_examples=40)
@@ -37,6 +36,55 @@ def test_line_by_line_equals_the_batch_to_the_bit(seed: int) -> None:
         assert read_back == column.tolist(), name
     assert [record["by_step"] for record in watched.records] == motion.by_step.tolist()
     assert watched.records[-1]["total"] == watched.tally.progress.total == motion.total
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1))
+def test_lines_priced_together_give_what_one_by_one_gives_whatever_is_bad(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, rounds=8)
+    mdp = problem.mdp(str(rng.choice(problem.kinds())))
+    losses = problem.losses + rng.choice([0.0, 1e-13, 0.3]) * rng.normal(size=problem.losses.shape)
+    huge = 1.5e308 * rng.choice([-1.0, 1.0], size=(2, *mdp.shape))
+    lines: list[Any] = []
+    number = 0
+    for loss in [*losses, *huge] * int(rng.integers(1, 9)):  # up to more than one block
+        number += int(rng.integers(1, 3))
+        lines.append({"round": number, "loss": (loss + rng.integers(0, 2)).tolist()})
+    odd = [b"{", b"", None, {"round": 1}, {"round": "x", "loss": 0}, {"round": 10**9, "loss": [[[math.nan]]]}]
+    for _ in range(int(rng.integers(0, 12))):
+        at = int(rng.integers(0, len(lines)))
+        again = lines[int(rng.integers(0, at + 1))]  # as it was, or with another number or loss
+        corrected = again | {"loss": losses[0].tolist()} if isinstance(again, dict) else again
+        lines.insert(at, [*odd, again, corrected][int(rng.integers(0, len(odd) + 2))])
+    options = {"rules": [AlarmRule.parse("crossed"), AlarmRule.parse("total>1")]}
+    alone, together = (Watched(mdp, lines, pauses=pauses, **options) for pauses in (False, True))
+    assert b"".join(together.output) == b"".join(alone.output)
+    assert together.alarms == alone.alarms
+    alone.tally.last_update = together.tally.last_update
+    assert together.tally == alone.tally
+
+
+def test_a_line_that_cannot_be_priced_takes_none_of_its_block_with_it() -> None:
+    two = nf.MDP(np.array([[0, 0]]), 0, horizon=2)
+    lines = [{"round": t, "loss": [[[t % 3, 1.0]]] * 2} for t in range(40)]
+    lines[17] = {"round": 17, "loss": [[[1e308, 1e308]]] * 2}
+    lines.insert(18, {"round": 17, "loss": [[[5.0, 1.0]]] * 2})  # and its number stays free
+    watched = Watched(two, lines, pauses=True)
+    assert [error["line"] for error in watched.errors] == [18]
+    assert "round 17" in watched.errors[0]["error"]
+    assert [record["round"] for record in watched.records] == list(range(40))
+    assert (watched.records[17]["since"], watched.records[18]["price"]) == (16, 2.0)
+    check_refusal(lambda: Watched(two, lines, pauses=True, strict=True), "line 18: ")
+
+
+def test_lines_are_priced_together_until_a_pause_or_a_full_block() -> None:
+    lines = [json.dumps(arms(t, t % 2, 1)).encode() for t in range(TOGETHER + 5)]
+    sizes: list[int] = []
+    watcher = Watcher(nf.Monitor(ARMS), lambda r, _: sizes.append(r.count(b"\n")), pauses=True)
+    watcher.run([*lines[:3], None, None, *lines[3:]])
+    assert sizes == [3, TOGETHER, 2]
 
 
 def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -96,22 +144,3 @@ def test_a_round_that_comes_again_with_another_loss_is_reported() -> None:
     many = [arms(t, t, 1) for t in range(REMEMBERED + 1)]
     watched = Watched(ARMS, [*many, arms(0, 9, 9), arms(1, 9, 9)])  # round 0 is forgotten, 1 not yet
     assert (watched.tally.skipped, watched.tally.bad_lines) == (1, 1)
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1))
-def test_the_costliest_cell_is_that_of_the_readable_code(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    problem = random_problem(rng, rounds=6)
-    mdp = problem.mdp(str(rng.choice(problem.kinds())))
-    losses = problem.losses + rng.normal(size=problem.losses.shape)
-    watched = Watched(mdp, [{"round": t, "loss": loss.tolist()} for t, loss in enumerate(losses)])
-    for t in range(1, 6):
-        crossing = nf.price(nf.optimal_face(mdp, losses[t - 1]), losses[t])
-        cell, found = costliest_cell(mdp, crossing, losses[t]), watched.records[t]["costliest"]
-        assert (cell is None) == (found is None)
-        paid = sorted(crossing.attribution.sum(axis=2).ravel())
-        if cell and (len(paid) == 1 or paid[-1] - paid[-2] > 1e-9):
-            assert [found[key] for key in ("step", "state", "action")] == [cell.step, cell.state, cell.action]
-        if cell:
-            assert found["price"] == pytest.approx(cell.paid)

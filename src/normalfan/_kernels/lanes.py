@@ -1,81 +1,137 @@
-"""Lanes: a fixed number of float64 that move together, as a numba type with the operations kernels need.
+"""Lanes: eight float64 that move together, as a numba type with the operations kernels need.
 
 The rounds of a block are the lanes of vector registers, since plain numba loops over them are not vectorised
 reliably. Nothing mixes two lanes, and there is no fast-math flag: a lane holds the same bits whatever stands
-beside it. The dtype of a work array decides the number of lanes. More: docs/details/kernels.md.
+beside it. A value is two vectors ``<4 x double>``, one 256-bit register each, and every operation is emitted
+piece by piece: of one wide vector LLVM would narrow the masks to bytes and widen them again, which costs more
+than the arithmetic. More: docs/details/kernels.md.
 """
 
 from __future__ import annotations
 
 import operator
+from functools import wraps
 
 from llvmlite import ir
-from numba.extending import (
-    intrinsic,
-    lower_builtin,
-    models,
-    register_model,
-    type_callable,
-    types,
-)
+from numba.core import cgutils
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable, types
 
-from normalfan._kernels.vectors import (
-    INT32,
-    INT64,
-    NUMBERS,
-    PIECE,
-    TRUTHS,
-    WORDS,
-    join,
-    library,
-    number,
-    piecewise,
-    splat,
-    split,
-    take,
-)
+LANES = 8
+PIECE = 4
+FIRSTS = range(0, LANES, PIECE)  # the first lane of each piece
+
+DOUBLE = ir.DoubleType()
+INT64 = ir.IntType(64)
+INT32 = ir.IntType(32)
+NUMBERS = ir.VectorType(DOUBLE, PIECE)
+WORDS = ir.VectorType(INT64, PIECE)
+TRUTHS = ir.VectorType(ir.IntType(1), PIECE)
 
 
-class Lanes(types.Type):
-    """The numba type of ``count`` float64 lanes."""
+class Pieces(types.Type):
+    """A numba type of one value a lane; `piece` is the LLVM type of four of them."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
-        super().__init__(name=f"Lanes({count})")
-
-
-class Mask(types.Type):
-    """The numba type of ``count`` truth values, one a lane."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        super().__init__(name=f"Mask({count})")
+    def __init__(self, name: str, piece: ir.Type) -> None:
+        self.piece = piece
+        super().__init__(name)
 
 
-@register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):
+@register_model(Pieces)
+class _PiecesModel(models.PrimitiveModel):
     def __init__(self, dmm, fe_type) -> None:
-        super().__init__(dmm, fe_type, ir.ArrayType(NUMBERS, fe_type.count // PIECE))
+        super().__init__(dmm, fe_type, ir.ArrayType(fe_type.piece, len(FIRSTS)))
 
 
-@register_model(Mask)
-class _MaskModel(models.PrimitiveModel):
-    def __init__(self, dmm, fe_type) -> None:
-        super().__init__(dmm, fe_type, ir.ArrayType(TRUTHS, fe_type.count // PIECE))
+lanes = Pieces("lanes", NUMBERS)
+mask = Pieces("mask", TRUTHS)
 
 
-# --- arithmetic ----------------------------------------------------------------
+# --- how operations are written --------------------------------------------------
+
+
+def emitted(signature):
+    """Make ``emit(builder, x, ...)`` a function of kernels: it writes the LLVM code of a call."""
+
+    def declare(emit):
+        @wraps(emit)  # whose argument names numba takes over, after the first
+        def typed(typingctx, *args):
+            return signature, lambda context, builder, signature, values: emit(builder, *values)
+
+        return intrinsic(typed)
+
+    return declare
+
+
+def piecewise(signature):
+    """The same of a function that is written for one piece of each argument."""
+    return lambda emit: emitted(signature)(_by_piece(emit))
+
+
+def _by_piece(emit):
+    @wraps(emit)
+    def emit_all(builder, *values):
+        pieces = zip(*(split(builder, value) for value in values), strict=True)
+        return join(builder, [emit(builder, *operands) for operands in pieces])
+
+    return emit_all
+
+
+def split(builder, value) -> list:
+    return [builder.extract_value(value, k) for k in range(len(FIRSTS))]
+
+
+def join(builder, pieces):
+    value = ir.Constant(ir.ArrayType(pieces[0].type, len(FIRSTS)), ir.Undefined)
+    for k, piece in enumerate(pieces):
+        value = builder.insert_value(value, piece, k)
+    return value
+
+
+def number(value: int, kind=INT64):
+    return ir.Constant(kind, value)
+
+
+def take(builder, x, y, places):
+    """The lanes at these places of x followed by y."""
+    order = ir.Constant(ir.VectorType(INT32, len(places)), list(places))
+    return builder.shuffle_vector(x, y, order)
+
+
+def splat(builder, scalar):
+    """A piece with the scalar in every lane."""
+    empty = ir.Constant(ir.VectorType(scalar.type, PIECE), ir.Undefined)
+    single = builder.insert_element(empty, scalar, number(0, INT32))
+    return take(builder, single, empty, [0] * PIECE)
+
+
+def _call(builder, name: str, kind, args):
+    """Call an LLVM intrinsic."""
+    function = ir.FunctionType(kind, [arg.type for arg in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function, f"llvm.{name}"), args)
+
+
+# --- making lanes, arithmetic ------------------------------------------------------
+
+
+@emitted(lanes())
+def zero_lanes(builder):
+    """Zero in every lane."""
+    return join(builder, [ir.Constant(NUMBERS, None)] * len(FIRSTS))
+
+
+@emitted(lanes(types.float64))
+def broadcast(builder, scalar):
+    """The scalar in every lane."""
+    return join(builder, [splat(builder, scalar)] * len(FIRSTS))
 
 
 def _define_operator(function, method: str) -> None:
     @type_callable(function)
     def _typed(context):
-        def typer(x, y):
-            return x if isinstance(x, Lanes) and x == y else None
+        return lambda x, y: lanes if x == y == lanes else None
 
-        return typer
-
-    lower_builtin(function, Lanes, Lanes)(piecewise(lambda builder, x, y: getattr(builder, method)(x, y)))
+    emit = _by_piece(lambda builder, x, y: getattr(builder, method)(x, y))
+    lower_builtin(function, lanes, lanes)(lambda context, builder, signature, values: emit(builder, *values))
 
 
 _define_operator(operator.add, "fadd")
@@ -84,190 +140,237 @@ _define_operator(operator.mul, "fmul")
 _define_operator(operator.truediv, "fdiv")
 
 
-@intrinsic
-def fma(typingctx, x, y, z):
+@piecewise(lanes(lanes, lanes, lanes))
+def fma(builder, x, y, z):
     """x*y + z with a single rounding."""
-    return x(x, x, x), piecewise(library("fma"))
+    return _call(builder, "fma.v4f64", NUMBERS, [x, y, z])
 
 
-@intrinsic
-def absolute(typingctx, x):
-    """|x|."""
-    return x(x), piecewise(library("fabs"))
+@piecewise(lanes(lanes))
+def absolute(builder, x):
+    return _call(builder, "fabs.v4f64", NUMBERS, [x])
 
 
 def _smaller(builder, x, y):
     return builder.select(builder.fcmp_ordered("<", x, y), x, y)
 
 
-@intrinsic
-def minimum(typingctx, x, y):
+@piecewise(lanes(lanes, lanes))
+def minimum(builder, x, y):
     """The smaller of x and y (y when they are unordered)."""
-    return x(x, x), piecewise(_smaller)
+    return _smaller(builder, x, y)
 
 
-@intrinsic
-def maximum(typingctx, x, y):
+@piecewise(lanes(lanes, lanes))
+def maximum(builder, x, y):
     """The larger of x and y (y when they are unordered)."""
-    return x(x, x), piecewise(lambda b, x, y: b.select(b.fcmp_ordered(">", x, y), x, y))
+    return builder.select(builder.fcmp_ordered(">", x, y), x, y)
 
 
-# --- making lanes ------------------------------------------------------------------
+def _folded(builder, x, combine):
+    """Fold the upper half of the lanes onto the lower until one is left."""
+    low, high = split(builder, x)
+    value = combine(builder, low, high)
+    while (half := value.type.count // 2) >= 1:
+        low = take(builder, value, value, range(half))
+        high = take(builder, value, value, range(half, 2 * half))
+        value = combine(builder, low, high)
+    return builder.extract_element(value, number(0, INT32))
 
 
-@intrinsic
-def lanes_of(typingctx, word):
-    """Zero in every lane; an unsigned word of n bits stands for n/2 lanes."""
-    kind = Lanes(word.bitwidth // 2)
-
-    def codegen(context, builder, signature, args):
-        return join(builder, [ir.Constant(NUMBERS, None)] * (kind.count // PIECE))
-
-    return kind(word), codegen
+@emitted(types.float64(lanes))
+def total(builder, x):
+    """The sum of the lanes, in a fixed order."""
+    return _folded(builder, x, lambda builder, x, y: builder.fadd(x, y))
 
 
-@intrinsic
-def lane_count(typingctx, like):
-    """The number of lanes, a compile-time constant."""
-    return types.intp(like), lambda context, builder, signature, args: number(like.count)
-
-
-@intrinsic
-def broadcast(typingctx, scalar, like):
-    """The scalar in every lane."""
-
-    def codegen(context, builder, signature, args):
-        return join(builder, [splat(builder, args[0])] * (like.count // PIECE))
-
-    return like(types.float64, like), codegen
+@emitted(types.float64(lanes))
+def least(builder, x):
+    """The smallest lane."""
+    return _folded(builder, x, _smaller)
 
 
 # --- comparisons and bits --------------------------------------------------------
 
 
-@intrinsic
-def at_most(typingctx, x, y):
+@piecewise(mask(lanes, lanes))
+def at_most(builder, x, y):
     """Where x <= y."""
-    return Mask(x.count)(x, x), piecewise(lambda b, x, y: b.fcmp_ordered("<=", x, y))
+    return builder.fcmp_ordered("<=", x, y)
 
 
-@intrinsic
-def select(typingctx, mask, x, y):
+@piecewise(lanes(mask, lanes, lanes))
+def select(builder, where, x, y):
     """X where the mask holds, y elsewhere."""
-    return x(mask, x, x), piecewise(lambda b, m, x, y: b.select(m, x, y))
+    return builder.select(where, x, y)
 
 
-def _pack(builder, masks, bits, shift: int):
-    """Set the bits of the masks in an integer, from bit ``shift`` on."""
-    for k, piece in enumerate(masks):
+@emitted(types.int64(mask))
+def bits_of(builder, where):
+    """The mask as an integer, bit i for lane i."""
+    bits = number(0)
+    for first, piece in zip(FIRSTS, split(builder, where), strict=True):
         four = builder.zext(builder.bitcast(piece, ir.IntType(PIECE)), INT64)
-        bits = builder.or_(bits, builder.shl(four, number(k * PIECE + shift)))
+        bits = builder.or_(bits, builder.shl(four, number(first)))
     return bits
 
 
-@intrinsic
-def bits_of(typingctx, mask):
-    """The mask as an integer, bit i for lane i."""
-
-    def codegen(context, builder, signature, args):
-        return _pack(builder, split(builder, args[0]), number(0), 0)
-
-    return types.int64(mask), codegen
-
-
-@intrinsic
-def bits_at_most(typingctx, x, y):
-    """An integer whose bit i is set when x_i <= y_i."""
-
-    def codegen(context, builder, signature, args):
-        pairs = zip(*(split(builder, arg) for arg in args), strict=True)
-        return _pack(builder, [builder.fcmp_ordered("<=", *pair) for pair in pairs], number(0), 0)
-
-    return types.int64(x, x), codegen
-
-
-@intrinsic
-def push_bits(typingctx, mask, before):
-    """The mask as bits 1, 2, ... of an integer, above bit 0 taken from ``before``."""
-
-    def codegen(context, builder, signature, args):
-        return _pack(builder, split(builder, args[0]), args[1], 1)
-
-    return types.int64(mask, types.int64), codegen
-
-
-@intrinsic
-def mask_of(typingctx, bits, like):
+@emitted(mask(types.int64))
+def mask_of(builder, bits):
     """The mask whose lane i is bit i of the integer."""
-
-    def codegen(context, builder, signature, args):
-        word = splat(builder, args[0])
-        pieces = []
-        for first in range(0, like.count, PIECE):
-            # The sign bit decides a hardware blend, so bit i travels there.
-            shifts = ir.Constant(WORDS, [63 - i for i in range(first, first + PIECE)])
-            signs = builder.shl(word, shifts)
-            pieces.append(builder.icmp_signed("<", signs, ir.Constant(WORDS, None)))
-        return join(builder, pieces)
-
-    return Mask(like.count)(types.int64, like), codegen
+    word = splat(builder, bits)
+    pieces = []
+    for first in FIRSTS:
+        # The sign bit decides a hardware blend, so bit i travels there.
+        shifts = ir.Constant(WORDS, [63 - i for i in range(first, first + PIECE)])
+        signs = builder.shl(word, shifts)
+        pieces.append(builder.icmp_signed("<", signs, ir.Constant(WORDS, None)))
+    return join(builder, pieces)
 
 
-def _folded(combine):
-    """A code generator that folds the upper half of the lanes onto the lower until one is left."""
-
-    def codegen(context, builder, signature, args):
-        pieces = split(builder, args[0])
-        while len(pieces) > 1:
-            half = len(pieces) // 2
-            pairs = zip(pieces[:half], pieces[half:], strict=True)
-            pieces = [combine(builder, low, high) for low, high in pairs]
-        (value,) = pieces
-        while (half := value.type.count // 2) >= 1:
-            low = take(builder, value, value, range(half))
-            high = take(builder, value, value, range(half, 2 * half))
-            value = combine(builder, low, high)
-        return builder.extract_element(value, number(0, INT32))
-
-    return codegen
+@piecewise(lanes(lanes, lanes))
+def overlay(builder, x, y):
+    """Every bit that is set in x or in y."""
+    return builder.bitcast(builder.or_(builder.bitcast(x, WORDS), builder.bitcast(y, WORDS)), NUMBERS)
 
 
-@intrinsic
-def total(typingctx, x):
-    """The sum of the lanes, in a fixed order."""
-    return types.float64(x), _folded(lambda builder, x, y: builder.fadd(x, y))
-
-
-@intrinsic
-def least(typingctx, x):
-    """The smallest lane."""
-    return types.float64(x), _folded(_smaller)
-
-
-@intrinsic
-def overlay(typingctx, ink, x):
-    """Four lanes that gather, bit by bit, everything ever set in any lane of x."""
-    kind = Lanes(PIECE)
-
-    def codegen(context, builder, signature, args):
-        (sheet,) = split(builder, args[0])
-        sheet = builder.bitcast(sheet, WORDS)
-        for piece in split(builder, args[1]):
-            sheet = builder.or_(sheet, builder.bitcast(piece, WORDS))
-        return join(builder, [builder.bitcast(sheet, NUMBERS)])
-
-    return kind(kind, x), codegen
-
-
-@intrinsic
-def any_bit(typingctx, x):
+@emitted(types.boolean(lanes))
+def any_bit(builder, x):
     """Whether any bit of any lane is set."""
+    wide = ir.IntType(64 * PIECE)
+    low, high = (builder.bitcast(piece, wide) for piece in split(builder, x))
+    return builder.icmp_unsigned("!=", builder.or_(low, high), ir.Constant(wide, 0))
+
+
+@emitted(types.int64(types.uint64))
+def lowest_bit(builder, word):
+    """The index of the lowest bit of a word that is not 0."""
+    return builder.cttz(word, ir.Constant(ir.IntType(1), 1))
+
+
+@emitted(types.int64(types.uint64))
+def count_bits(builder, word):
+    return builder.ctpop(word)
+
+
+# --- memory: losses lie at byte addresses, whatever their layout; buffers are flat arrays of our own ---
+
+
+def _item_pointer(context, builder, array_type, array, index):
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
+
+
+def _piece_pointers(builder, start) -> list:
+    places = [builder.gep(start, [number(first)]) for first in FIRSTS]
+    return [builder.bitcast(place, NUMBERS.as_pointer()) for place in places]
+
+
+def _read(builder, pointer):
+    value = builder.load(pointer)
+    value.align = 8  # nothing is assumed of a buffer beyond the size of its items
+    return value
+
+
+def _read_at(builder, start, stride, i, kind):
+    """Load ``kind`` from the byte address ``start + i * stride``."""
+    place = builder.add(start, builder.mul(stride, i))
+    return _read(builder, builder.inttoptr(place, kind.as_pointer()))
+
+
+@intrinsic
+def load(typingctx, buffer, start):
+    """Lanes from ``buffer[start : start + LANES]``."""
 
     def codegen(context, builder, signature, args):
-        wide = ir.IntType(64 * PIECE)
-        found = ir.Constant(wide, 0)
-        for piece in split(builder, args[0]):
-            found = builder.or_(found, builder.bitcast(piece, wide))
-        return builder.icmp_unsigned("!=", found, ir.Constant(wide, 0))
+        places = _piece_pointers(builder, _item_pointer(context, builder, buffer, *args))
+        return join(builder, [_read(builder, place) for place in places])
 
-    return types.boolean(x), codegen
+    return lanes(buffer, types.intp), codegen
+
+
+@intrinsic
+def store(typingctx, buffer, start, x):
+    """Write the lanes to ``buffer[start : start + LANES]``."""
+
+    def codegen(context, builder, signature, args):
+        places = _piece_pointers(builder, _item_pointer(context, builder, buffer, *args[:2]))
+        for place, piece in zip(places, split(builder, args[2]), strict=True):
+            builder.store(piece, place).align = 8
+        return context.get_dummy_value()
+
+    return types.none(buffer, types.intp, lanes), codegen
+
+
+@intrinsic
+def item(typingctx, array, index):
+    """``array[index]`` of a flat array, for an index known not to be negative."""
+
+    def codegen(context, builder, signature, args):
+        return context.unpack_value(builder, array.dtype, _item_pointer(context, builder, array, *args))
+
+    return array.dtype(array, types.intp), codegen
+
+
+@intrinsic
+def prefetch_items(typingctx, buffer, start):
+    """Ask for the cache lines that hold ``buffer[start : start + 2 * LANES]``."""
+
+    def codegen(context, builder, signature, args):
+        first = _item_pointer(context, builder, buffer, *args)
+        for i in range(0, 2 * LANES, 8):
+            place = builder.bitcast(builder.gep(first, [number(i)]), ir.IntType(8).as_pointer())
+            # For reading, into every level of the cache, data.
+            _call(builder, "prefetch.p0", ir.VoidType(), [place, *(number(v, INT32) for v in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.none(buffer, types.intp), codegen
+
+
+@emitted(lanes(types.intp, types.intp, types.intp))
+def gather(builder, address, stride, last):
+    """Lane i from the float64 at ``address + min(i, last) * stride`` bytes; no clamp in a whole block."""
+    slot = cgutils.alloca_once(builder, ir.ArrayType(NUMBERS, len(FIRSTS)))
+    whole = builder.icmp_signed(">=", last, number(LANES - 1))
+    with builder.if_else(whole, likely=True) as (straight, clamped):
+        with straight:
+            pieces = []
+            for first in FIRSTS:
+                piece = ir.Constant(NUMBERS, ir.Undefined)
+                for k in range(PIECE):
+                    loss = _read_at(builder, address, stride, number(first + k), DOUBLE)
+                    piece = builder.insert_element(piece, loss, number(k, INT32))
+                pieces.append(piece)
+            builder.store(join(builder, pieces), slot)
+        with clamped:
+            slots = builder.bitcast(slot, DOUBLE.as_pointer())
+            with cgutils.for_range(builder, number(LANES)) as loop:
+                beyond = builder.icmp_signed(">", loop.index, last)
+                i = builder.select(beyond, last, loop.index)
+                loss = _read_at(builder, address, stride, i, DOUBLE)
+                builder.store(loss, builder.gep(slots, [loop.index]))
+    return builder.load(slot)
+
+
+@intrinsic
+def columns(typingctx, address, stride):
+    """Four gathers of a whole block at once, from ``address`` and the three float64 after it.
+
+    Rows are transposed in registers, so that every cache line is touched once instead of once a column.
+    """
+    four = types.UniTuple(lanes, PIECE)
+
+    def codegen(context, builder, signature, args):
+        blocks = []
+        for first in FIRSTS:
+            rows = [_read_at(builder, *args, number(first + k), NUMBERS) for k in range(PIECE)]
+            blocks.append(_transpose(builder, rows))
+        return context.make_tuple(builder, four, [join(builder, c) for c in zip(*blocks, strict=True)])
+
+    return four(types.intp, types.intp), codegen
+
+
+def _transpose(builder, rows):
+    """The columns of four rows of four."""
+    even = [take(builder, rows[k], rows[k + 1], [0, 4, 2, 6]) for k in (0, 2)]
+    odd = [take(builder, rows[k], rows[k + 1], [1, 5, 3, 7]) for k in (0, 2)]
+    return [take(builder, *pair, low) for low in ([0, 1, 4, 5], [2, 3, 6, 7]) for pair in (even, odd)]

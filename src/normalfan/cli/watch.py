@@ -12,33 +12,51 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from normalfan.cli.output import print_json
-from normalfan.cli.sources import Features, Horizon, Model, Start
+from normalfan.cli.output import has_room, print_json
+from normalfan.cli.sources import (
+    Features,
+    Horizon,
+    MaxMemory,
+    Model,
+    ProblemOptions,
+    Rewards,
+    Start,
+    Unit,
+)
 from normalfan.errors import InputError, WorkStopped
+from normalfan.text import amount, counted
 
 if TYPE_CHECKING:
     from normalfan.problem.mdp import MDP
+    from normalfan.replan.rules import StoredRule
     from normalfan.watch.feed import Feed
     from normalfan.watch.metrics import Tally
 
-ALARM = 3
+ALARM, REPLAN = 3, 4
 
 LATENCY = 0.2  # seconds that records may wait to be committed together when lines come faster
 
 
+# Paths are not checked by the parser (`readable`): our own refusals say what to do.
 def watch(
     model: Model,
     horizon: Horizon = None,
     start: Start = None,
     features: Features = None,
+    rewards: Rewards = False,
+    unit: Unit = "",
+    max_memory: MaxMemory = None,
     state: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep the state here, and resume from it. Needs --out."),
+        typer.Option(
+            metavar="FILE", readable=False, help="Keep the state here, and resume from it. Needs --out."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
+            readable=False,
             help="Append the prices to this file, each round exactly once, even if the process is killed.",
         ),
     ] = None,
@@ -51,8 +69,25 @@ def watch(
             "ambiguous. Can be given several times.",
         ),
     ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="Say when to re-plan, from what the plan in service costs: accumulated:X, "
+            "cusum:THRESHOLD,ALLOWANCE, single:X (one round costs X), or periodic:K (every K rounds).",
+        ),
+    ] = None,
+    known: Annotated[
+        str,
+        typer.Option(
+            metavar="before|after",
+            help="With --rule: whether a loss is known before acting on it; then a new plan serves the round "
+            "that called for it, else the next one.",
+        ),
+    ] = "before",
     prometheus: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep metrics for Prometheus in this text file.")
+        Path | None,
+        typer.Option(metavar="FILE", readable=False, help="Keep metrics for Prometheus in this text file."),
     ] = None,
     max_line: Annotated[
         float, typer.Option(metavar="MIB", min=0.001, help="Refuse lines longer than this, in MiB.")
@@ -71,57 +106,68 @@ def watch(
 ) -> None:
     """Price losses as they arrive: one line in, one line out.
 
-    A line in is {"round": 7, "loss": [[[…]]]}, by step, state and action, or {"round": 7, "theta": […]}
-    with --features. Round numbers rise; a line whose number is not above the last one is skipped. A bad
-    line gets a record {"line": 12, "error": "…"}, and the stream goes on.
+    A line in is {"round": 7, "loss": [[[…]]]}, by step, state and action, or "reward" instead of "loss",
+    or {"round": 7, "theta": […]} with --features. Round numbers rise; a line whose number is not above the
+    last one is skipped. A bad line gets a record {"line": 12, "error": "…"}, and the stream goes on.
 
     Exit codes: 0 the stream ended, or SIGTERM or SIGINT ended it; 1 reading or writing failed; 2 bad input
-    (no line could be priced, or with --strict one); 3 an alarm was raised.
+    (no line could be priced, or with --strict one); 3 an alarm was raised; 4 the rule called for a re-plan in
+    this run, at its last round or before (whether or not there was an alarm).
 
     Example:  normalfan watch battery.npz --state s.npz --out prices.jsonl --alarm 'price>1%' < losses.jsonl
     """
-    from normalfan.io import load_mdp, read_features
-    from normalfan.watch import AlarmRule, MetricsFile
+    from normalfan.io import read_features
+    from normalfan.watch import AlarmRule
+    from normalfan.watch.metrics import MetricsFile
 
     _check_options(state, out, status)
+    if model == "-":
+        raise InputError("model is standard input, but losses arrive there: give the model as a file.")
     if status and state:
-        _print_status(state, as_json)
+        _print_status(state, unit, as_json)
         return
     rules = [AlarmRule.parse(text) for text in alarm or []]
     metrics = MetricsFile(prometheus, model) if prometheus else None
-    mdp = load_mdp(model, horizon=horizon, start=start)
+    mdp = ProblemOptions(horizon=horizon, start=start, max_memory=max_memory).load(model)
     names, matrix = read_features(features, mdp) if features is not None else ((), None)
     options = {
         "features": matrix,
         "feature_names": names,
+        "rewards": rewards,
+        "unit": unit,
+        "rule": _read_rule(rule, known),
+        "known": known,
         "rules": rules,
         "metrics": metrics,
         "strict": strict,
         "longest": int(max_line * 2**20),
+        "pauses": True,
     }
     try:
         tally = _watch(mdp, state, out, options)
     except BrokenPipeError:  # of standard output: nobody reads the prices any more
         raise typer.Exit from None
-    _print_summary(tally, as_json, on_stdout=state is not None)
+    _print_summary(tally, unit, as_json, on_stdout=state is not None)
     if tally.bad_lines and not tally.priced + tally.skipped:
         raise InputError(
             f"none of the lines can be priced ({tally.bad_lines} are bad), but a watch is for rounds: "
-            f"mend their source. {tally.first_error}"
+            f"mend their source, beginning with {tally.first_error}"
         )
+    if tally.replans:
+        raise typer.Exit(REPLAN)
     if tally.alarms:
         raise typer.Exit(ALARM)
 
 
 def _watch(mdp: MDP, state: Path | None, out: Path | None, options: dict[str, Any]) -> Tally:
     from normalfan.pricing.monitor import Monitor
-    from normalfan.watch import Watcher, open_feed, open_journal
+    from normalfan.watch import Watcher, open_journal
+    from normalfan.watch.feed import Feed
 
     # Only a metrics file shows that an idle watch is alive.
     patience = 1.0 if options["metrics"] else None
-    arriving = open_feed(
-        _descriptor("standard input", sys.stdin), longest=options["longest"], patience=patience
-    )
+    source = _descriptor("standard input", sys.stdin)
+    arriving = Feed(source, longest=options["longest"], patience=patience)
     if state is None or out is None:
         shown = _descriptor("standard output", sys.stdout)
         with arriving as feed:
@@ -172,29 +218,54 @@ def _check_options(state: Path | None, out: Path | None, status: bool) -> None:
         )
 
 
-def _print_status(state: Path, as_json: bool) -> None:
-    from normalfan.watch import read_progress
+def _read_rule(rule: str | None, known: str) -> StoredRule | None:
+    if rule is None and known != "before":
+        raise InputError(
+            f"--known is {known} without --rule, but it says which round a new plan of the rule serves: "
+            f"add --rule, such as accumulated:200."
+        )
+    if rule is None:
+        return None
+    from normalfan.replan.rules import parse_rule
+
+    return parse_rule(rule)
+
+
+def _print_status(state: Path, unit: str, as_json: bool) -> None:
+    from normalfan.watch.journal import read_progress
 
     progress = read_progress(state)
+    service = progress.service
     if as_json:
-        print_json({"last_round": progress.last_round, "rounds": progress.rounds, "total": progress.total})
+        document = {name: getattr(progress, name) for name in ("last_round", "rounds", "total")}
+        names = ("rule", "since", "age", "cost", "replans")
+        if service:
+            document["service"] = {name: getattr(service, name) for name in names}
+        print_json(document)
     elif progress.last_round is None:
         typer.echo("No round was priced yet.")
     else:
         typer.echo(
             f"The last round priced is {progress.last_round}: send the rounds after it. "
-            f"{progress.rounds} rounds cost {progress.total:.6g}."
+            f"{progress.rounds} rounds cost {amount(progress.total, unit)}."
+        )
+    if service and not as_json:
+        typer.echo(
+            f"The plan of round {service.since} is in service; it has cost {amount(service.cost, unit)} in "
+            f"{counted(service.age, 'round')}. By {service.rule}: {counted(service.replans, 're-plan')}."
         )
 
 
-def _print_summary(tally: Tally, as_json: bool, *, on_stdout: bool) -> None:
+def _print_summary(tally: Tally, unit: str, as_json: bool, *, on_stdout: bool) -> None:
+    if not has_room(sys.stdout if on_stdout else sys.stderr):
+        return  # the rounds are safe, and nobody reads
     try:
         if as_json:
             print_json(tally.summary(), err=not on_stdout)
         elif on_stdout:
             typer.echo(
                 f"{tally.priced} rounds priced, {tally.skipped} lines skipped, {tally.bad_lines} bad; "
-                f"{tally.progress.rounds} rounds in all cost {tally.progress.total:.6g}."
+                f"{tally.progress.rounds} rounds in all cost {amount(tally.progress.total, unit)}."
             )
     except BrokenPipeError:
         # The rounds are safe, and nobody wants to know. What is in the buffer must not be sent at exit.

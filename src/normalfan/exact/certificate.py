@@ -4,27 +4,20 @@
 
 is easy to check: a function that satisfies a Bellman equation *is* the minimum. docs/details/certificates.md
 proves the four conditions that `check_certificate` verifies. It knows nothing of how the numbers were found:
-this module imports the standard library, the problem's record and its JSON notation. Indices count from zero.
+this module imports the standard library and its JSON notation. The problem is in it as rationals, so that a
+proof can be checked years later without the arrays it came from. Indices count from zero.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from normalfan.exact.exact_problem import (
-    ExactProblem,
-    Kernel,
-    Loss,
-    Row,
-    is_fraction,
-    malformed_problem,
-    misfits,
-)
 from normalfan.exact.rational_json import canonical_text, decode, parse
 
 if TYPE_CHECKING:
@@ -32,8 +25,29 @@ if TYPE_CHECKING:
 
     from normalfan.problem.mdp import MDP
 
+Row: TypeAlias = tuple[tuple[int, Fraction], ...]  # (next state, probability > 0), by state
+Kernel: TypeAlias = tuple[Row, ...]  # [S·A], row s·A + a
+Loss: TypeAlias = tuple[tuple[tuple[Fraction | None, ...], ...], ...]  # [H][S][A]; None: not allowed
 Values: TypeAlias = tuple[tuple[Fraction, ...], ...]  # [H][S]
-Advantages: TypeAlias = list[list[list[Fraction]]]  # [H][S][A]
+Advantages: TypeAlias = list[list[list[Fraction | None]]]  # [H][S][A]; None: not allowed
+
+
+@dataclass(frozen=True)
+class ExactProblem:
+    """The dynamics, the start and the two losses of a crossing, in rationals."""
+
+    horizon: int  # H
+    n_states: int  # S
+    n_actions: int  # A
+    max_denominator: int | None  # how floats were read; None: at their exact binary value
+    initial: tuple[Fraction, ...] = field(repr=False)  # [S]
+    kernels: tuple[Kernel, ...] = field(repr=False)  # [H], or [1] if every step has the same
+    previous_loss: Loss = field(repr=False)  # [H][S][A]
+    loss: Loss = field(repr=False)  # [H][S][A]
+
+    def digest(self) -> str:
+        """The SHA-256 of the problem's canonical text, in hexadecimal."""
+        return hashlib.sha256(canonical_text(self).encode("ascii")).hexdigest()
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +66,7 @@ class Certificate:
     input_hash: str  # the SHA-256 of the problem, in hexadecimal
     previous_values: Values  # the optimal values of the previous loss
     values: Values  # and of the new one
-    mask: tuple[tuple[tuple[bool, ...], ...], ...]  # [H][S][A]: the optimal face of the previous loss
+    mask: tuple[tuple[tuple[bool, ...], ...], ...]  # [H][S][A]: what is kept of the previous loss's face
     crossing_values: tuple[tuple[Fraction | None, ...], ...]  # [H][S]: W; None where the face never goes
     policy: tuple[tuple[int | None, ...], ...]  # [H][S]: the cheapest kept actions; None likewise
     price: Fraction  # what keeping to the face costs
@@ -89,8 +103,7 @@ class Certificate:
     @staticmethod
     def from_json(text: str) -> Certificate:
         """Read what `to_json` wrote; whether the numbers prove anything is left to `check_certificate`."""
-        certificate: Certificate = decode(Certificate, parse(text), "certificate")
-        return certificate
+        return cast("Certificate", decode(Certificate, parse(text), "certificate"))
 
 
 @dataclass(frozen=True)
@@ -135,10 +148,12 @@ def _violations(cert: Certificate) -> Iterator[str]:
     if cert.input_hash != problem.digest():
         yield "input_hash is not the sha256 of the problem in the certificate"
     yield from _improper_distributions(problem)
+    yield from _dead_ends(problem, problem.previous_loss, "previous_loss")
+    yield from _dead_ends(problem, problem.loss, "loss")
     previous_advantages = advantages_of(problem, problem.previous_loss, cert.previous_values)
-    yield from _not_optimal(previous_advantages, "previous_values")
+    yield from _not_optimal(previous_advantages, cert.previous_values, "previous_values")
     advantages = advantages_of(problem, problem.loss, cert.values)
-    yield from _not_optimal(advantages, "values")
+    yield from _not_optimal(advantages, cert.values, "values")
     yield from _not_the_old_face(cert, previous_advantages)
     yield from _not_cheapest(cert, advantages)
     yield from _wrong_price(cert, advantages)
@@ -146,20 +161,67 @@ def _violations(cert: Certificate) -> Iterator[str]:
 
 def _malformed(cert: Certificate) -> Iterator[str]:
     """Shapes and types come first: an index of -1 would wrap around and a None break a sum."""
-    yield from malformed_problem(cert.problem)
-    H, S, A = cert.problem.horizon, cert.problem.n_states, cert.problem.n_actions
-    yield from misfits("previous_values", cert.previous_values, (H, S), is_fraction)
-    yield from misfits("values", cert.values, (H, S), is_fraction)
-    yield from misfits("mask", cert.mask, (H, S, A), lambda kept: type(kept) is bool)
-    is_crossing_value = _or_none(is_fraction)
-    yield from misfits("crossing_values", cert.crossing_values, (H, S), is_crossing_value)
-    is_action = _or_none(lambda a: type(a) is int and 0 <= a < A)
-    yield from misfits("policy", cert.policy, (H, S), is_action)
-    yield from misfits("price", cert.price, (), is_fraction)
+    problem = cert.problem
+    H, S, A = problem.horizon, problem.n_states, problem.n_actions
+    for name, size in (("horizon", H), ("n_states", S), ("n_actions", A)):
+        if type(size) is not int or size < 1:
+            yield f"{name} is not a positive integer"
+    limit = problem.max_denominator
+    if limit is not None and (type(limit) is not int or limit < 1):
+        yield "max_denominator is neither None nor a positive integer"
+    if type(problem.kernels) is not tuple or len(problem.kernels) not in (1, H):
+        yield "kernels holds neither one kernel nor one for each step"
+    yield from _misfits("initial", problem.initial, (S,), _is_fraction)
+    yield from _misfits(
+        "kernels", problem.kernels, (len(problem.kernels), S * A), lambda row: _is_row(row, S)
+    )
+    for name in ("previous_loss", "loss"):
+        yield from _misfits(name, getattr(problem, name), (H, S, A), _is_fraction_or_none)
+    for name in ("previous_values", "values"):
+        yield from _misfits(name, getattr(cert, name), (H, S), _is_fraction)
+    yield from _misfits("mask", cert.mask, (H, S, A), lambda kept: type(kept) is bool)
+    yield from _misfits("crossing_values", cert.crossing_values, (H, S), _is_fraction_or_none)
+    yield from _misfits("policy", cert.policy, (H, S), lambda a: a is None or _is_index(a, A))
+    yield from _misfits("price", cert.price, (), _is_fraction)
 
 
-def _or_none(is_item: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or is_item(value)
+def _misfits(
+    name: str,
+    value: object,
+    shape: tuple[int, ...],
+    is_item: Callable[[object], bool],
+    place: tuple[int, ...] = (),
+) -> Iterator[str]:
+    """Say where nested tuples depart from a shape or hold something that is no proper item."""
+    if not shape:
+        if not is_item(value):
+            yield f"{name} holds a wrong entry at index {list(place)}"
+    elif type(value) is not tuple or len(value) != shape[0]:
+        yield f"{name} is not a tuple of {shape[0]} at index {list(place)}"
+    else:
+        for i, item in enumerate(value):
+            yield from _misfits(name, item, shape[1:], is_item, (*place, i))
+
+
+def _is_fraction(value: object) -> bool:
+    """Whether a value is exact: a float that slips in would compare equal and prove nothing."""
+    return type(value) is Fraction
+
+
+def _is_fraction_or_none(value: object) -> bool:
+    return value is None or _is_fraction(value)
+
+
+def _is_row(row: object, n_states: int) -> bool:
+    if type(row) is not tuple or any(type(e) is not tuple or len(e) != 2 for e in row):
+        return False
+    states = [state for state, _ in row]
+    well_typed = all(_is_index(state, n_states) and _is_fraction(p) for state, p in row)
+    return well_typed and states == sorted(set(states))
+
+
+def _is_index(value: object, size: int) -> bool:
+    return type(value) is int and 0 <= value < size
 
 
 def _improper_distributions(problem: ExactProblem) -> Iterator[str]:
@@ -172,6 +234,21 @@ def _improper_distributions(problem: ExactProblem) -> Iterator[str]:
                 yield f"kernels is not a distribution (entries > 0, summing to exactly 1){place}"
 
 
+def _dead_ends(problem: ExactProblem, loss: Loss, name: str) -> Iterator[str]:
+    """Some action must be allowed wherever some policy can be."""
+    reached = {s for s, p in enumerate(problem.initial) if p > 0}
+    for h, layer in enumerate(loss):
+        after: set[int] = set()
+        for s in sorted(reached):
+            allowed = [
+                row for own, row in zip(layer[s], _rows(problem, h, s), strict=True) if own is not None
+            ]
+            if not allowed:
+                yield f"{name} allows no action where some policy can be{_at(h, s)}"
+            after.update(state for row in allowed for state, _ in row)
+        reached = after
+
+
 def advantages_of(problem: ExactProblem, loss: Loss, values: Values) -> Advantages:
     """The advantages A[h][s][a] = loss + expected next value - value."""
     after_the_end = (Fraction(0),) * problem.n_states
@@ -181,7 +258,7 @@ def advantages_of(problem: ExactProblem, loss: Loss, values: Values) -> Advantag
         layer = []
         for s, value in enumerate(values[h]):
             pairs = zip(loss[h][s], _rows(problem, h, s), strict=True)
-            layer.append([own + mean(row) - value for own, row in pairs])
+            layer.append([None if own is None else own + mean(row) - value for own, row in pairs])
         advantages.append(layer)
     return advantages
 
@@ -205,11 +282,17 @@ def _mean_of(after: Mapping[int, Fraction]) -> Callable[[Row], Fraction]:
     return mean
 
 
-def _not_optimal(advantages: Advantages, name: str) -> Iterator[str]:
-    """Condition 1: all advantages are non-negative and every state has a zero one."""
+def _not_optimal(advantages: Advantages, values: Values, name: str) -> Iterator[str]:
+    """Condition 1: all advantages are non-negative and every state has a zero one.
+
+    Where nothing is allowed, and so no policy is, the value is zero.
+    """
     for h, layer in enumerate(advantages):
         for s, here in enumerate(layer):
-            least = min(here)
+            allowed = [d for d in here if d is not None]
+            if not allowed and values[h][s] != 0:
+                yield f"{name} is not zero where nothing is allowed{_at(h, s)}"
+            least = min(allowed, default=Fraction(0))
             if least < 0:
                 yield f"{name} exceeds loss + expected next value{_at(h, s, here.index(least))}"
             if least > 0:
@@ -217,18 +300,25 @@ def _not_optimal(advantages: Advantages, name: str) -> Iterator[str]:
 
 
 def _not_the_old_face(cert: Certificate, previous_advantages: Advantages) -> Iterator[str]:
-    """Condition 2: kept are the actions of zero previous advantage at the states they reach."""
+    """Condition 2: kept are the actions of zero previous advantage at the states they reach.
+
+    Of these, those that are allowed now; where none is, all that are.
+    """
     reached = {s for s, p in enumerate(cert.problem.initial) if p > 0}
     for h, layer in enumerate(previous_advantages):
         after: set[int] = set()
         for s, here in enumerate(layer):
             rows = _rows(cert.problem, h, s)
+            allowed = [own is not None for own in cert.problem.loss[h][s]]
+            lost = not any(d == 0 and may for d, may in zip(here, allowed, strict=True))
             for a, kept in enumerate(cert.mask[h][s]):
                 if kept and s not in reached:
                     yield f"mask keeps an action where the old face never goes{_at(h, s, a)}"
-                if kept and here[a] != 0:
+                if kept and not allowed[a]:
+                    yield f"mask keeps an action that is not allowed{_at(h, s, a)}"
+                if kept and here[a] != 0 and not lost:
                     yield f"mask keeps an action that was not optimal before{_at(h, s, a)}"
-                if not kept and here[a] == 0 and s in reached:
+                if not kept and (here[a] == 0 or lost) and allowed[a] and s in reached:
                     yield f"mask drops an action that was optimal before{_at(h, s, a)}"
                 if kept:
                     after.update(state for state, _ in rows[a])
@@ -255,7 +345,7 @@ def _not_cheapest(cert: Certificate, advantages: Advantages) -> Iterator[str]:
                     if a == chosen:
                         yield f"policy leaves the old face{_at(h, s, a)}"
                     continue
-                slack = advantages[h][s][a] + mean(rows[a]) - value
+                slack = _allowed(advantages[h][s][a]) + mean(rows[a]) - value
                 if slack < 0:
                     yield f"crossing_values exceeds advantage + expected next value{_at(h, s, a)}"
                 if slack > 0 and a == chosen:
@@ -274,12 +364,17 @@ def _wrong_price(cert: Certificate, advantages: Advantages) -> Iterator[str]:
         after: dict[int, Fraction] = {}
         for s, a in enumerate(actions):
             if a is not None and s in occupied:
-                collected += occupied[s] * advantages[h][s][a]
+                collected += occupied[s] * _allowed(advantages[h][s][a])
                 for state, p in _rows(cert.problem, h, s)[a]:
                     after[state] = after.get(state, Fraction(0)) + occupied[s] * p
         occupied = after
     if cert.price != collected:
         yield "price is not the sum of the advantages that the policy collects from the start"
+
+
+def _allowed(advantage: Fraction | None) -> Fraction:
+    """Of an action in the mask, which keeps only what is allowed (condition 2)."""
+    return cast("Fraction", advantage)
 
 
 def _at(h: int, s: int, a: int | None = None) -> str:

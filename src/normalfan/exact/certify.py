@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from numbers import Integral
@@ -18,9 +17,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
-from normalfan.exact.certificate import Certificate, advantages_of
-from normalfan.exact.exact_problem import ExactProblem, Kernel, Loss, Row
+from normalfan.errors import InputError, check_whole
+from normalfan.exact.certificate import (
+    Certificate,
+    ExactProblem,
+    Kernel,
+    Loss,
+    Row,
+    Values,
+    advantages_of,
+)
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
@@ -51,7 +57,7 @@ def certify(
     Raises
     ------
     InputError
-        If a loss does not fit or is not finite, or `max_denominator` is not positive or makes a chance zero.
+        If a loss does not fit or is no number, or `max_denominator` is not positive or makes a chance zero.
 
     Examples
     --------
@@ -62,24 +68,25 @@ def certify(
     """
     problem = read_exactly(mdp, previous_loss, loss, max_denominator=max_denominator)
     rows = _integer_rows(problem)
-    previous, new = _backup(rows, problem.previous_loss), _backup(rows, problem.loss)
-    kept = _old_face(problem, previous.optimal)
-    keeping = _backup(rows, problem.loss, kept)
+    previous_values, optimal = _backup(rows, problem.previous_loss)
+    values, _ = _backup(rows, problem.loss)
+    kept = _old_face(problem, optimal)
+    keeping_values, cheapest = _backup(rows, problem.loss, kept)
     crossing = tuple(
         tuple(u - v if actions else None for u, v, actions in zip(*layer, strict=True))
-        for layer in zip(keeping.values, new.values, kept, strict=True)
+        for layer in zip(keeping_values, values, kept, strict=True)
     )
     return Certificate(
         problem=problem,
         input_hash=problem.digest(),
-        previous_values=previous.values,
-        values=new.values,
+        previous_values=previous_values,
+        values=values,
         mask=tuple(
             tuple(tuple(a in actions for a in range(problem.n_actions)) for actions in layer)
             for layer in kept
         ),
         crossing_values=crossing,
-        policy=tuple(tuple(best[0] if best else None for best in layer) for layer in keeping.optimal),
+        policy=tuple(tuple(best[0] if best else None for best in layer) for layer in cheapest),
         price=sum(
             (p * w for p, w in zip(problem.initial, crossing[0], strict=True) if w is not None),
             Fraction(0),
@@ -88,17 +95,27 @@ def certify(
 
 
 def exact_advantages(mdp: MDP, loss: Any) -> FloatArray:
-    """[H, S, A]: Q − V in rational numbers, each rounded once, so that 0 is said of exact zeros only."""
+    """[H, S, A]: Q − V in rationals, each rounded once, so that 0 is said of exact zeros only; or inf."""
     problem = read_exactly(mdp, loss, loss)
-    exact = advantages_of(problem, problem.loss, _backup(_integer_rows(problem), problem.loss).values)
+    values, _ = _backup(_integer_rows(problem), problem.loss)
+    exact = advantages_of(problem, problem.loss, values)
     least = np.finfo(np.float64).smallest_subnormal
-    return np.array([[[max(float(d), least) if d else 0.0 for d in s] for s in h] for h in exact])
+
+    def rounded(d: Fraction | None) -> float:
+        return math.inf if d is None else max(float(d), least) if d else 0.0
+
+    return np.array([[[rounded(d) for d in s] for s in h] for h in exact])
 
 
 def read_exactly(
     mdp: MDP, previous_loss: npt.ArrayLike, loss: npt.ArrayLike, *, max_denominator: int | None = None
 ) -> ExactProblem:
     """The problem in rationals, read as the module's docstring says."""
+    if max_denominator is not None:
+        check_whole(
+            "max_denominator", max_denominator, "pass one such as 1000, or None for exact binary values"
+        )
+        max_denominator = int(max_denominator)  # a NumPy integer is none of the standard library's
     read = _reader(max_denominator)
     return ExactProblem(
         horizon=mdp.horizon,
@@ -113,13 +130,6 @@ def read_exactly(
 
 
 def _reader(max_denominator: int | None) -> Callable[[Any], Fraction]:
-    whole = type(max_denominator) is int  # not True, which Python counts among the integers
-    if max_denominator is not None and (not whole or max_denominator < 1):
-        raise InputError(
-            f"max_denominator is {max_denominator!r}, but must be a whole number of at least 1: "
-            f"pass one such as 1000, or None to read floats at their exact binary value."
-        )
-
     @cache
     def read(number: Any) -> Fraction:
         if isinstance(number, Integral):
@@ -131,28 +141,29 @@ def _reader(max_denominator: int | None) -> Callable[[Any], Fraction]:
 
 
 def _read_loss(mdp: MDP, loss: npt.ArrayLike, name: str, read: Callable[[Any], Fraction]) -> Loss:
-    as_loss(mdp, loss, name)
+    forbidden = as_loss(mdp, loss, name) == np.inf
     # As Python objects, whole numbers keep the digits that the float64 of as_loss rounds away.
-    entries = np.asarray(loss, dtype=object).tolist()
-    return tuple(tuple(tuple(map(read, actions)) for actions in layer) for layer in entries)
+    entries = np.array(loss, dtype=object)
+    entries[forbidden] = None
+    return tuple(
+        tuple(tuple(None if own is None else read(own) for own in actions) for actions in layer)
+        for layer in entries.tolist()
+    )
 
 
 def _read_kernels(mdp: MDP, read: Callable[[Any], Fraction]) -> tuple[Kernel, ...]:
-    kernels = tuple(_read_kernel(mdp, k, read) for k in range(mdp.transitions.n_kernels))
+    kernels = []
+    for step in range(mdp.transitions.n_kernels):
+        matrix, kernel = mdp.transitions.csr(step), []
+        for index in range(mdp.n_states * mdp.n_actions):
+            entries = slice(matrix.indptr[index], matrix.indptr[index + 1])
+            s, a = divmod(index, mdp.n_actions)
+            name = f"transitions of step {step} at state {s}, action {a}"
+            probabilities = _read_distribution(matrix.data[entries], read, name)
+            kernel.append(tuple(zip(matrix.indices[entries].tolist(), probabilities, strict=True)))
+        kernels.append(tuple(kernel))
     # One canonical form: a kernel that never changes is stored once, however it was passed.
-    return kernels[:1] if all(kernel == kernels[0] for kernel in kernels) else kernels
-
-
-def _read_kernel(mdp: MDP, step: int, read: Callable[[Any], Fraction]) -> Kernel:
-    matrix = mdp.transitions.csr(step)
-    kernel = []
-    for index in range(mdp.n_states * mdp.n_actions):
-        entries = slice(matrix.indptr[index], matrix.indptr[index + 1])
-        s, a = divmod(index, mdp.n_actions)
-        name = f"transitions of step {step} at state {s}, action {a}"
-        probabilities = _read_distribution(matrix.data[entries], read, name)
-        kernel.append(tuple(zip(matrix.indices[entries].tolist(), probabilities, strict=True)))
-    return tuple(kernel)
+    return tuple(kernels[:1] if all(kernel == kernels[0] for kernel in kernels) else kernels)
 
 
 def _read_distribution(
@@ -170,14 +181,10 @@ def _read_distribution(
     return tuple(p / total for p in fractions)
 
 
-@dataclass(frozen=True)
-class _Backup:
-    values: tuple[tuple[Fraction, ...], ...]  # [H][S]; meaningless where there was no choice
-    optimal: tuple[tuple[tuple[int, ...], ...], ...]  # [H][S] the minimising actions, in order
-
-
-def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices | None = None) -> _Backup:
-    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the actions a that `choices` allows, or all."""
+def _backup(
+    rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices | None = None
+) -> tuple[Values, Choices]:
+    """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the a of `choices`, or all allowed; and the best a."""
     # In units of 1/D, D their common denominator, the values of a layer are integers, and candidates of the
     # layer before have *short* denominators: cheap to add and compare.
     in_units, unit = [0] * len(loss[0]), 1
@@ -186,14 +193,17 @@ def _backup(rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices |
         kernel = rows[h % len(rows)]
         least, best = [], []
         for s, losses in enumerate(loss[h]):
-            allowed = range(len(losses)) if choices is None else choices[h][s]
-            candidates = {a: losses[a] * unit + _mean(kernel[s * len(losses) + a], in_units) for a in allowed}
+            candidates = {
+                a: own * unit + _mean(kernel[s * len(losses) + a], in_units)
+                for a, own in enumerate(losses)
+                if own is not None and (choices is None or a in choices[h][s])
+            }
             least.append(min(candidates.values(), default=Fraction(0)))
             best.append(tuple(a for a, value in candidates.items() if value == least[-1]))
         in_units, unit = _refine(least, unit)
         values.append(tuple(Fraction(number, unit) for number in in_units))
         optimal.append(tuple(best))
-    return _Backup(tuple(reversed(values)), tuple(reversed(optimal)))
+    return tuple(reversed(values)), tuple(reversed(optimal))
 
 
 def _integer_rows(problem: ExactProblem) -> list[list[IntegerRow]]:
@@ -218,11 +228,20 @@ def _refine(numbers: Sequence[Fraction], unit: int) -> tuple[list[int], int]:
 
 
 def _old_face(problem: ExactProblem, optimal: Choices) -> list[list[Sequence[int]]]:
-    """Keep optimal actions only at states that kept actions reach from the start."""
+    """Keep optimal actions only at states that kept actions reach from the start.
+
+    Those that are allowed now; where none is, all that are.
+    """
     reached = {s for s, p in enumerate(problem.initial) if p > 0}
     kept: list[list[Sequence[int]]] = []
     for h, layer in enumerate(optimal):
-        kept.append([actions if s in reached else () for s, actions in enumerate(layer)])
+        allowed = [[a for a, own in enumerate(losses) if own is not None] for losses in problem.loss[h]]
+        kept.append(
+            [
+                ([a for a in actions if a in allowed[s]] or allowed[s]) if s in reached else ()
+                for s, actions in enumerate(layer)
+            ]
+        )
         kernel = problem.kernels[h % len(problem.kernels)]
         reached = {
             state

@@ -3,7 +3,8 @@
     Q_h = ℓ_h + expect V_{h+1},      V_h = min_a Q_h,      A_h = Q_h − V_h ≥ 0,     backward from V_{H+1} = 0
     q_h(s,a) = d_h(s) π_h(a|s),      d_{h+1} = push q_h,                            forward from the start
 
-meet in J(π) − J* = ⟨q^π, A⟩, on which prices rest. Compiled kernels are tested against this readable form.
+meet in J(π) − J* = ⟨q^π, A⟩, on which prices rest. An action that is not allowed has ℓ = A = ∞; where none is
+(no policy is there, then) V = 0. Compiled kernels are tested against this readable form.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Backup:
 
     loss: FloatArray  # [H, S, A]
     values: FloatArray  # [H+1, S]
-    advantages: FloatArray  # [H, S, A], never negative
+    advantages: FloatArray  # [H, S, A], never negative; ∞ where the loss is
 
     def value(self, mdp: MDP) -> float:
         """J*, the expected loss of an optimal policy."""
@@ -49,11 +50,12 @@ class Backup:
 
 
 def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
-    values = np.zeros((mdp.horizon + 1, mdp.n_states))
-    advantages = np.empty(mdp.shape)
+    """The backup of a loss [H, S, A], or of n at once [H, S, A, n]: its arrays then have that axis, too."""
+    values = np.zeros((mdp.horizon + 1, mdp.n_states, *loss.shape[3:]))
+    advantages = np.empty(loss.shape)
     for h in range(mdp.horizon - 1, -1, -1):
         q = loss[h] + mdp.transitions.expect(h, values[h + 1])
-        values[h] = q.min(axis=1)
+        values[h] = np.where((loss[h] == np.inf).all(axis=1), 0.0, q.min(axis=1))
         advantages[h] = q - values[h, :, None]
     return Backup(loss, values, advantages)
 
@@ -114,9 +116,37 @@ def as_policy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     return read_distributions("policy", numbers)
 
 
-def as_deterministic_policy(mdp: MDP, actions: IntArray) -> FloatArray:
-    """Actions [H, S] as a policy [H, S, A]; a state whose action is -1 plays all of them alike."""
-    policy = np.full(mdp.shape, 1.0 / mdp.n_actions)
+def allowed_policy(mdp: MDP, policy: FloatArray, advantages: FloatArray) -> FloatArray:
+    """A policy [H, S, A] without what is not allowed, of infinite advantage.
+
+    What else it does is divided by its sum; where that is nothing, the action is taken that is cheapest to go
+    on with in this way.
+    """
+    allowed = advantages < np.inf
+    if not policy[~allowed].any():
+        return policy
+    chosen, ahead = np.where(allowed, policy, 0.0), np.zeros(mdp.n_states)
+    for h in range(mdp.horizon - 1, -1, -1):
+        onward = np.where(allowed[h], advantages[h], 0.0) + mdp.transitions.expect(h, ahead)
+        cheapest = np.eye(mdp.n_actions)[np.where(allowed[h], onward, np.inf).argmin(axis=1)]
+        chosen[h] = np.where(chosen[h].any(axis=1, keepdims=True), chosen[h], cheapest)
+        chosen[h] /= chosen[h].sum(axis=1, keepdims=True)
+        ahead = (chosen[h] * onward).sum(axis=1)
+    return chosen
+
+
+def uniform_policy(mdp: MDP, allowed: BoolArray | None = None) -> FloatArray:
+    """[H, S, A]: all actions that the problem, or `allowed`, allows equally likely; if there is none, all."""
+    allowed = mdp.allowed if allowed is None else allowed
+    if allowed is None:
+        return np.full(mdp.shape, 1.0 / mdp.n_actions)
+    weights = np.where(allowed.any(axis=2, keepdims=True), allowed, 1.0)
+    return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+
+
+def as_deterministic_policy(mdp: MDP, actions: IntArray, allowed: BoolArray | None = None) -> FloatArray:
+    """Actions [H, S] as a policy [H, S, A]; a state whose action is -1 plays all that are allowed alike."""
+    policy = uniform_policy(mdp, allowed)
     chosen = actions >= 0
     policy[chosen] = np.eye(mdp.n_actions)[actions[chosen]]
     return policy

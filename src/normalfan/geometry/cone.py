@@ -18,41 +18,19 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.face import Face
-from normalfan.geometry.reach import (
-    attained_reach,
-    backward_pair,
-    forward_pair,
-    is_unbranched,
-    kept_rows,
-    listed_reach,
-    reach_bound,
-    reach_ceiling,
-)
+from normalfan.geometry.reach import is_unbranched, least_gap_bound, listed_reach, reach_ceiling
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 from normalfan.text import html_table, number
 
-ROUNDING = 1e-12
-"""Two computations of one reach probability agree to this relative accuracy."""
-
-BACKUPS = 256
-"""How many targets are examined one by one; for the rest the bound that costs nothing must do."""
-
 MarginKind: TypeAlias = Literal["exact", "lower bound", "floored"]
 
 
 @dataclass(frozen=True, slots=True)
 class ConeMargin:
-    """The least that a vertex outside the optimal face loses, or what is known of it; see `cone_margin`.
-
-    Examples
-    --------
-    >>> import normalfan as nf
-    >>> nf.cone_margin(nf.MDP([[0, 0]], initial=0, horizon=1), [[[1.0, 1.0]]])      # every plan is optimal
-    ConeMargin(value=inf, kind='exact', advantage_gap=inf, where=None)
-    """
+    """The least that a vertex outside the optimal face loses, or what is known of it; see `cone_margin`."""
 
     value: float  # Δ; ∞ if no vertex is outside the face (or, floored, only in rare states)
     kind: MarginKind  # what `value` is
@@ -67,15 +45,7 @@ class ConeMargin:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Whether a model's error is too small to matter; see `detect`.
-
-    Examples
-    --------
-    >>> import normalfan as nf
-    >>> found = nf.detect(nf.MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 1.0]]], [[[0.0, 0.75]]])
-    >>> found.error, found.margin.value, found.resolved
-    (0.25, 1.0, True)
-    """
+    """Whether a model's error is too small to matter; see `detect`."""
 
     error: float  # ε, as `value_error` measures it
     margin: ConeMargin  # Δ
@@ -124,7 +94,7 @@ def cone_margin(
     Raises
     ------
     InputError
-        If `loss` has another shape or an entry that is not finite, or `floor` is not a probability.
+        If `loss` has another shape or an entry that is no number, or `floor` is not a probability.
 
     Examples
     --------
@@ -150,7 +120,7 @@ def cone_margin(
     if face.is_vertex or is_unbranched(face):
         (value, at), proven = _least(gaps, ceiling, counted), True
     else:
-        value, at, proven = _bounded(face, gaps, counted, floor)
+        value, at, proven = least_gap_bound(face, gaps, counted, floor)
         if not (proven or floor) and value >= sure_above and face.n_policies <= enumerate_up_to:
             (value, at), proven = _least(gaps, listed_reach(face, enumerate_up_to), counted), True
     if value < sure_above:
@@ -167,31 +137,6 @@ def _least(gaps: FloatArray, reach: FloatArray, counted: BoolArray) -> tuple[flo
     return float(weighted[h, s]), (int(h), int(s))
 
 
-def _bounded(
-    face: Face, gaps: FloatArray, counted: BoolArray, floor: float
-) -> tuple[float, tuple[int, int], bool]:
-    """A lower bound on min of gap · r*, where it is, and whether some policy attains it."""
-    # The forward bound, one pass for all targets, gives the order of visits and says when to stop.
-    rows = kept_rows(face)
-    forward = forward_pair(face, rows)
-    targets, gap = np.argwhere(counted), gaps[counted]
-    eager = gap * np.maximum(forward.some[counted], floor)
-    lower, at, proven = np.inf, (-1, -1), False
-    for visited, i in enumerate(np.argsort(eager)):
-        if eager[i] >= lower:
-            break
-        h, s = (int(index) for index in targets[i])
-        if visited == BACKUPS:
-            return float(eager[i]), (h, s), False
-        to_target = backward_pair(face, rows, h, s)
-        bound = float(gap[i]) * max(reach_bound(forward, to_target), floor)
-        if bound < lower:
-            lower, at = bound, (h, s)
-            attained = float(gap[i]) * attained_reach(face, rows, to_target, s)
-            proven = attained <= lower * (1 + ROUNDING)
-    return lower, at, proven
-
-
 def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
     """Compute ε = sup over policies π of |J_loss(π) − J_model(π)|, by two backups of the difference.
 
@@ -204,11 +149,12 @@ def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
     Returns
     -------
     float
+        Over the policies that both allow; infinite if one of them allows what the other does not.
 
     Raises
     ------
     InputError
-        If `loss` or `model` has another shape or an entry that is not finite.
+        If `loss` or `model` has another shape or an entry that is no number.
 
     Examples
     --------
@@ -216,38 +162,13 @@ def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
     >>> nf.value_error(nf.MDP([[0, 0]], initial=0, horizon=1), [[[1.0, 2.0]]], model=[[[1.5, 1.0]]])
     1.0
     """
-    difference = as_loss(mdp, loss) - as_loss(mdp, model, "model")
-    least = optimal_backup(mdp, difference).value(mdp)
-    most = -optimal_backup(mdp, -difference).value(mdp)
-    return max(abs(least), abs(most))
-
-
-def objective_range(mdp: MDP, loss: npt.ArrayLike) -> float:
-    """Compute max_π J(π) − min_π J(π), the difference between the worst and the best policy.
-
-    Parameters
-    ----------
-    mdp : MDP
-    loss : array_like [H, S, A]
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InputError
-        If `loss` has another shape or an entry that is not finite.
-
-    Examples
-    --------
-    >>> import normalfan as nf
-    >>> nf.objective_range(nf.MDP([[0, 0]], initial=0, horizon=3), [[[1.0, 2.5]]] * 3)
-    4.5
-    """
-    # Like a price it is a sum of advantages, all non-negative: subtracting the extremes would lose digits.
-    advantages = optimal_backup(mdp, as_loss(mdp, loss)).advantages
-    return abs(optimal_backup(mdp, -advantages).value(mdp))
+    truth, expected = as_loss(mdp, loss), as_loss(mdp, model, "model")
+    forbidden = truth == np.inf
+    if ((forbidden != (expected == np.inf)) & mdp.reachable[:, :, None]).any():
+        return np.inf
+    truth, expected = (np.where(forbidden, 0.0, numbers) for numbers in (truth, expected))
+    over, under = (np.where(forbidden, np.inf, part) for part in (truth - expected, expected - truth))
+    return max(abs(optimal_backup(mdp, part).value(mdp)) for part in (over, under))
 
 
 def detect(
@@ -278,7 +199,7 @@ def detect(
     Raises
     ------
     InputError
-        If `loss` or `model` has another shape or an entry that is not finite, or `floor` is no probability.
+        If `loss` or `model` has another shape or an entry that is no number, or `floor` is no probability.
 
     Examples
     --------

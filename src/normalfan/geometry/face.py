@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -32,11 +32,10 @@ from normalfan.problem.arrays import (
     read_only,
 )
 from normalfan.problem.losses import as_loss
-from normalfan.problem.mdp import MDP
+from normalfan.problem.mdp import MDP, follow
 from normalfan.text import html_table
 
-MOST_DRAWN = 60
-"""Steps and states that a picture of a face shows at most: more could not be told apart."""
+MOST_DRAWN = 60  # steps and states that a picture of a face shows at most: more could not be told apart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,16 +54,18 @@ class Face:
 
     mdp: MDP  # the problem
     mask: BoolArray  # [H, S, A]: what the face's policies may do where they can be; any more is dropped
+    plan: BoolArray = field(init=False)  # [H, S, A]: the mask as given, with what it keeps at other states
 
     def __post_init__(self) -> None:
         check_shape("mask", np.shape(self.mask), self.mdp.shape, "keep or drop every (h, s, a)")
-        kept, reached = _follow(self.mdp, self.mask)
+        kept, reached = follow(self.mdp, self.mask)
         stuck = reached & ~kept.any(axis=2)
         if stuck.any():
             raise InputError(
                 f"mask{list(first_index(stuck))} keeps no action, but a policy of the face can be there: "
                 f"keep at least one."
             )
+        object.__setattr__(self, "plan", read_only(np.array(self.mask, dtype=bool)))
         object.__setattr__(self, "mask", kept)
 
     @property
@@ -133,17 +134,30 @@ class Face:
             arriving = self.mdp.transitions.push(h, np.asarray(q[h], dtype=np.float64))
         return bool(q[~self.mask].max(initial=0.0) <= tolerance)
 
+    def mask_under(self, loss: FloatArray) -> BoolArray:
+        """[H, S, A]: the mask under a loss that may forbid what it keeps.
+
+        Kept are the plan's actions that are allowed; where there are none, all that are (see forbidden.md).
+        """
+        allowed = loss < np.inf
+        if allowed.all():
+            return self.mask
+        kept = self.plan & allowed
+        return canonical(self.mdp, np.where(kept.any(axis=2, keepdims=True), kept, allowed))
+
     def minimise(self, loss: npt.ArrayLike) -> tuple[float, FloatArray]:
         """The least expected loss on the face, and a policy [H, S, A] for it, uniform where F never is."""
-        values, actions = restricted_backup(self.mdp, self.mask, as_loss(self.mdp, loss))
-        return float(self.mdp.initial @ values[0]), as_deterministic_policy(self.mdp, actions)
+        checked = as_loss(self.mdp, loss)
+        values, actions = restricted_backup(self.mdp, self.mask_under(checked), checked)
+        policy = as_deterministic_policy(self.mdp, actions, checked < np.inf)
+        return float(self.mdp.initial @ values[0]), policy
 
     def vertices(self, limit: int = 10_000) -> Iterator[FloatArray]:
         """List the occupancy measures [H, S, A] of the vertices, each once; refuses more than `limit`."""
         if self.n_policies > limit:
             raise InputError(
                 f"the face has up to {Decimal(self.n_policies):.3g} vertices, but vertices() lists at most "
-                f"{limit}: pass a larger limit, or use minimise and diameter, which list none."
+                f"{limit}: pass a larger limit, or use minimise, which lists none."
             )
         return self._vertices()
 
@@ -154,24 +168,22 @@ class Face:
         while open_steps:
             h = len(open_steps) - 1
             chosen = next(open_steps[h], None)
-            actions[h] = -1
             if chosen is None:
                 open_steps.pop()
                 continue
-            states, choice = chosen
-            actions[h, states] = choice
+            actions[h] = chosen
             if h + 1 == self.mdp.horizon:
                 yield occupancy(self.mdp, as_deterministic_policy(self.mdp, actions))
             else:
-                mass = np.zeros(self.mask.shape[1:])
-                mass[states, choice] = 1.0
+                mass = (chosen[:, None] == np.arange(self.mdp.n_actions)).astype(float)
                 open_steps.append(self._choices(h + 1, self.mdp.transitions.push(h, mass) > 0))
 
-    def _choices(self, h: int, reached: BoolArray) -> Iterator[tuple[IntArray, tuple[np.int64, ...]]]:
-        """The ways to take one kept action in each of the reached states."""
-        states = np.flatnonzero(reached)
-        for choice in product(*(np.flatnonzero(self.mask[h, s]) for s in states)):
-            yield states, choice
+    def _choices(self, h: int, reached: BoolArray) -> Iterator[IntArray]:
+        """The ways to take one kept action in each of the reached states, [S], -1 in the others."""
+        actions = np.full(self.mdp.n_states, -1)
+        for choice in product(*(np.flatnonzero(self.mask[h, s]) for s in np.flatnonzero(reached))):
+            actions[reached] = choice
+            yield actions
 
     def plot(self) -> Any:
         """Draw how many actions are kept at each step and state, of the first 60; needs `normalfan[plot]`."""
@@ -216,7 +228,7 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
     Raises
     ------
     InputError
-        If `loss` has another shape or an entry that is not finite.
+        If `loss` has another shape or an entry that is no number.
 
     Examples
     --------
@@ -251,23 +263,12 @@ def whole_polytope(mdp: MDP) -> Face:
     >>> nf.whole_polytope(nf.MDP([[0, 0, 0]], initial=0, horizon=2)).dimension
     4
     """
-    return Face(mdp, np.ones(mdp.shape, dtype=bool))
+    return Face(mdp, np.ones(mdp.shape, dtype=bool) if mdp.allowed is None else mdp.allowed)
 
 
 def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:
     """The mask restricted to states that are reached from the start through the mask itself."""
-    return _follow(mdp, mask)[0]
-
-
-def _follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
-    """What a mask keeps where it leads, [H, S, A], and where it leads, [H, S]."""
-    kept, reached = np.zeros(mdp.shape, dtype=bool), np.zeros(mdp.shape[:2], dtype=bool)
-    arriving = mdp.initial
-    for h in range(mdp.horizon):
-        reached[h] = arriving > 0
-        kept[h] = mask[h] & reached[h, :, None]
-        arriving = mdp.transitions.push(h, kept[h].astype(float))
-    return read_only(kept), reached
+    return follow(mdp, mask)[0]
 
 
 def _axis_label(noun: str, missing: int) -> str:

@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 
 from normalfan.geometry.face import Face
-from normalfan.problem.arrays import FloatArray, IntArray
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
+
+ROUNDING = 1e-12  # two computations of one reach probability agree to this relative accuracy
+BACKUPS = 256  # targets that are examined one by one; for the rest the bound that costs nothing must do
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,17 +54,14 @@ class KeptRows:
     def bounds_ahead(self, sure: FloatArray, some: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For each pair, [n], E sure and the bracket of the equation of `some`."""
         avoiding: FloatArray = self.kernel @ sure
-        extra = np.minimum.reduceat(self._extras(sure, some), self.kernel.indptr[:-1])
-        return avoiding, avoiding + extra
+        extras = self.kernel.data * (some - sure)[self.kernel.indices]
+        return avoiding, avoiding + np.minimum.reduceat(extras, self.kernel.indptr[:-1])
 
     def least_extra(self, pair: int, sure: FloatArray, some: FloatArray) -> int:
         """The successor of `pair` from which reaching the target adds least."""
         entries = slice(self.kernel.indptr[pair], self.kernel.indptr[pair + 1])
-        return int(self.kernel.indices[entries][self._extras(sure, some)[entries].argmin()])
-
-    def _extras(self, sure: FloatArray, some: FloatArray) -> FloatArray:
-        extras: FloatArray = self.kernel.data * (some - sure)[self.kernel.indices]
-        return extras
+        successors = self.kernel.indices[entries]
+        return int(successors[(self.kernel.data[entries] * (some - sure)[successors]).argmin()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +140,31 @@ def attained_reach(face: Face, rows: Sequence[KeptRows], to_target: Pair, state:
         mass = kept.kernel[taken].T @ mass[kept.reached]
         on_path = kept.least_extra(pair, sure[h + 1], some[h + 1])
     return float(mass[state])
+
+
+def least_gap_bound(
+    face: Face, gaps: FloatArray, counted: BoolArray, floor: float
+) -> tuple[float, tuple[int, int], bool]:
+    """A lower bound on min of gap · r*, where it is, and whether some policy attains it."""
+    # The forward bound, one pass for all targets, gives the order of visits and says when to stop.
+    rows = kept_rows(face)
+    forward = forward_pair(face, rows)
+    targets, gap = np.argwhere(counted), gaps[counted]
+    eager = gap * np.maximum(forward.some[counted], floor)
+    lower, at, proven = np.inf, (-1, -1), False
+    for visited, i in enumerate(np.argsort(eager)):
+        if eager[i] >= lower:
+            break
+        h, s = (int(index) for index in targets[i])
+        if visited == BACKUPS:
+            return float(eager[i]), (h, s), False
+        to_target = backward_pair(face, rows, h, s)
+        bound = float(gap[i]) * max(reach_bound(forward, to_target), floor)
+        if bound < lower:
+            lower, at = bound, (h, s)
+            attained = float(gap[i]) * attained_reach(face, rows, to_target, s)
+            proven = attained <= lower * (1 + ROUNDING)
+    return lower, at, proven
 
 
 def listed_reach(face: Face, limit: int) -> FloatArray:

@@ -52,19 +52,21 @@ class TieRule:
     def thresholds(
         self, mdp: MDP, loss: FloatArray, values: FloatArray, advantages: FloatArray
     ) -> FloatArray:
-        """The largest advantages that count as none, [H, S, A], rounding of the backup included."""
+        """The largest advantages that count as none, shaped like `loss`, rounding of the backup included."""
         rounding = (2 * mdp.most_successors + 4) * 2.0**-53
-        thresholds = np.empty(mdp.shape)
-        ahead = np.zeros((mdp.n_states, 2))  # the sizes and the errors of the values ahead
+        # What is not allowed is no size: its advantage, infinite, is above any threshold.
+        magnitudes, behind = (np.where(loss == np.inf, 0.0, part) for part in (np.abs(loss), advantages))
+        best = advantages == 0.0
+        sizes = np.empty(loss.shape)
+        errors = rounding * (magnitudes + np.abs(values[:-1])[:, :, None] + behind)
+        size = error = np.zeros(values.shape[1:])  # of the values ahead
         for h in range(mdp.horizon - 1, -1, -1):
-            met, lost = np.moveaxis(mdp.transitions.expect(h, ahead), -1, 0)
-            sizes = np.maximum(np.abs(loss[h]), met)
-            errors = lost + rounding * (np.abs(loss[h]) + np.abs(values[h])[:, None] + advantages[h])
-            best = advantages[h] == 0.0
-            ahead = np.stack([np.where(best, own, 0.0).max(axis=1) for own in (sizes, errors)], axis=1)
-            size, error = np.maximum(sizes, ahead[:, :1]), errors + ahead[:, 1:]
-            thresholds[h] = self.absolute + self.relative * size + error
-        return thresholds
+            np.maximum(magnitudes[h], mdp.transitions.expect(h, size), out=sizes[h])
+            errors[h] += mdp.transitions.expect(h, error)
+            size, error = (own[h].max(axis=1, where=best[h], initial=0.0) for own in (sizes, errors))
+            np.maximum(sizes[h], size[:, None], out=sizes[h])
+            errors[h] += error[:, None]
+        return np.asarray(self.absolute + self.relative * sizes + errors)
 
     def allowance(self, values: FloatArray, reachable: BoolArray) -> FloatArray:
         """[H, S]: how far two sums of losses may be apart and count as equal, if neither need be zero."""

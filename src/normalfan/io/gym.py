@@ -6,17 +6,20 @@ Toy-text environments (FrozenLake, CliffWalking, Taxi) carry their dynamics as a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from normalfan.errors import InputError, check_installed
-from normalfan.io.moves import Moves
 from normalfan.io.tables import state_index
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
-from normalfan.problem.labels import Labels
-from normalfan.problem.mdp import MDP
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_shape, first_index, read_numbers
+from normalfan.problem.losses import ArrayLosses, LossStream
+from normalfan.problem.losses import rewards as as_rewards
+from normalfan.problem.mdp import MDP, Labels
+from normalfan.problem.transitions import transitions_of_moves
 
 PREFIX = "gym:"
 TERMINATED = "terminated"
@@ -57,13 +60,11 @@ def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None
             f"{world.name} sets no limit to its episodes, but a problem needs a horizon: pass one "
             f"(--horizon)."
         )
-    pairs, which = np.unique(world.rows * world.n_states + world.nexts, return_inverse=True)
+    n_states = len(world.initial)
+    pairs, which = np.unique(world.rows * n_states + world.nexts, return_inverse=True)
     summed = np.asarray(np.bincount(which, world.weights, minlength=len(pairs)), dtype=np.float64)
-    moves = Moves(*np.divmod(pairs, world.n_states), summed, (1, world.n_states, world.n_actions))
-    added = world.n_states - len(world.initial)
-    names = (*map(str, range(len(world.initial))), TERMINATED) if added else None
-    initial = np.append(world.initial, np.zeros(added))
-    return MDP(moves.transitions(), initial, steps, labels=Labels(states=names))
+    moves = transitions_of_moves(*np.divmod(pairs, n_states), summed, (1, n_states, world.n_actions))
+    return MDP(moves, world.initial, steps, labels=world.labels)
 
 
 def expected_rewards(env: Any, start: str | int | None = None) -> FloatArray:
@@ -90,29 +91,88 @@ def expected_rewards(env: Any, start: str | int | None = None) -> FloatArray:
     [[-1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -100.0, -1.0]]
     """
     world = _read_world(env, start)
-    shape = (world.n_states, world.n_actions)
-    earned = np.bincount(world.rows, world.weights * world.rewards, minlength=int(np.prod(shape)))
-    return np.asarray(earned, dtype=np.float64).reshape(shape)
+    return world.mean(world.rewards)
+
+
+def gymnasium_losses(
+    env: Any,
+    reward_of_round: Callable[[Any, int, int, int], float],
+    rounds: int | Iterable[Any],
+    start: str | int | None = None,
+) -> LossStream:
+    """Let the rewards of a tabular environment move: a stream for the problem of `from_gymnasium`.
+
+    Parameters
+    ----------
+    env, start
+        As for `from_gymnasium`.
+    reward_of_round : callable (round, state, action, next_state) -> float
+        The reward of a move, by the environment's own numbers. After the end of an episode nothing is earned.
+    rounds : int or iterable
+        What is passed as `round`: dates, prices, or for a number n the rounds 0 to n - 1.
+
+    Returns
+    -------
+    LossStream
+        A stream of rewards (see `rewards`).
+
+    Raises
+    ------
+    InputError
+        As for `from_gymnasium`; if there is no round, or a reward is not a finite number.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> wind = [0.0, 1.0, 0.5]
+    >>> losses = gymnasium_losses("CliffWalking-v1", lambda w, s, a, s2: -1 - w * (a == 0), wind)
+    >>> nf.price_stream(from_gymnasium("CliffWalking-v1", 15), losses).prices
+    array([0., 0., 0.])
+    """
+    world = _read_world(env, start)
+    listed = list(range(rounds) if isinstance(rounds, int | np.integer) else rounds)
+    if not listed:
+        raise InputError(f"rounds is {rounds!r}, but there must be one or more: pass their number or a list.")
+    moves = np.flatnonzero(world.arrivals >= 0)
+    states, actions = np.divmod(world.rows[moves], world.n_actions)
+    places = list(zip(states.tolist(), actions.tolist(), world.arrivals[moves].tolist(), strict=True))
+    earned, means = np.zeros(len(world.rows)), []
+    for one in listed:
+        numbers = read_numbers("rewards", [reward_of_round(one, *place) for place in places])
+        check_shape(f"rewards of round {one}", numbers.shape, moves.shape, "return a number for each move")
+        if not np.isfinite(numbers).all():
+            at = first_index(~np.isfinite(numbers))[0]
+            s, a, arrival = places[at]
+            raise InputError(
+                f"reward_of_round gives {numbers[at]} in round {one} for state {s}, action {a}, next state "
+                f"{arrival}, but a reward is a finite number: return one."
+            )
+        earned[moves] = numbers
+        means.append(world.mean(earned))
+    names = None if isinstance(rounds, int | np.integer) else list(map(str, listed))
+    return as_rewards(ArrayLosses(np.stack(means), "TSA", round_names=names))
 
 
 @dataclass(frozen=True, slots=True)
 class _World:
-    """An environment, and what can happen in it: the entries of `P` of positive probability."""
+    """What can happen in an environment, when an episode that terminated stays where it ended."""
 
     name: str
     limit: int | None
-    initial: FloatArray  # [S]
-    n_states: int
+    labels: Labels
     n_actions: int
+    initial: FloatArray  # [S]
     rows: IntArray  # [n]  state · A + action
     weights: FloatArray  # [n]
     nexts: IntArray  # [n]
     rewards: FloatArray  # [n]
-    terminated: BoolArray  # [n]
+    arrivals: IntArray  # [n]  the next state by the environment's own table; -1 after the end
 
-    @property
-    def sources(self) -> IntArray:
-        return self.rows // self.n_actions
+    def mean(self, earned: FloatArray) -> FloatArray:
+        """[S, A]: the expectation of what each move earns."""
+        shape = (len(self.initial), self.n_actions)
+        sums = np.bincount(self.rows, self.weights * earned, minlength=math.prod(shape))
+        return np.asarray(sums, dtype=np.float64).reshape(shape)
 
 
 def _read_world(env: Any, start: str | int | None) -> _World:
@@ -134,8 +194,11 @@ def _read_world(env: Any, start: str | int | None) -> _World:
             f"state, reward, terminated), …] for states and actions from 0 on: write a model table instead."
         ) from None
     initial = _initial(name, getattr(inner, "initial_state_distrib", None), len(table), start)
+    ended = _with_ends(initial, len(table[0]), *columns)
+    is_longer = len(ended[0]) > len(table)
+    labels = Labels(states=(*map(str, range(len(table))), TERMINATED) if is_longer else None)
     limit = None if spec is None else spec.max_episode_steps
-    return _with_ends(_World(name, limit, initial, len(table), len(table[0]), *columns))
+    return _World(name, limit, labels, len(table[0]), *ended)
 
 
 def _columns(table: Any) -> tuple[IntArray, FloatArray, IntArray, FloatArray, BoolArray]:
@@ -188,36 +251,34 @@ def _initial(name: str, own: Any, n_states: int, start: str | int | None) -> Flo
     return initial
 
 
-def _with_ends(world: _World) -> _World:
+def _with_ends(
+    initial: FloatArray,
+    n_actions: int,
+    rows: IntArray,
+    weights: FloatArray,
+    nexts: IntArray,
+    rewards: FloatArray,
+    terminated: BoolArray,
+) -> tuple[FloatArray, IntArray, FloatArray, IntArray, FloatArray, IntArray]:
     """Redirect what terminates, and let the states it ends in stay."""
-    n_states, n_actions = world.n_states, world.n_actions
-    alive = _visited(world)[world.sources]
-    ending, passing = (np.zeros(n_states, dtype=bool) for _ in range(2))
-    ending[world.nexts[alive & world.terminated]] = True
-    passing[world.nexts[alive & ~world.terminated]] = True
-    passing |= world.initial > 0
-    both = ending & passing
-    absorbing = np.append(ending & ~passing, True) if both.any() else ending
-    kept = ~absorbing[world.sources]
+    n_states, sources = len(initial), rows // n_actions
+    passed = np.zeros(n_states, dtype=bool)
+    reached = initial > 0
+    while not np.array_equal(reached, passed):  # the states of an episode that has not terminated
+        passed = reached.copy()
+        reached[nexts[~terminated & passed[sources]]] = True
+    ending = np.zeros(n_states, dtype=bool)
+    ending[nexts[terminated & passed[sources]]] = True
+    both = ending & passed
+    absorbing = np.append(ending & ~passed, True) if both.any() else ending
+    kept = ~absorbing[sources]
     stays = np.flatnonzero(np.repeat(absorbing, n_actions))
-    nexts = np.where(world.terminated & both[world.nexts], n_states, world.nexts)
-    return replace(
-        world,
-        n_states=len(absorbing),
-        rows=np.concatenate([world.rows[kept], stays]),
-        weights=np.concatenate([world.weights[kept], np.ones(len(stays))]),
-        nexts=np.concatenate([nexts[kept], stays // n_actions]),
-        rewards=np.concatenate([world.rewards[kept], np.zeros(len(stays))]),
-        terminated=np.concatenate([world.terminated[kept], np.ones(len(stays), dtype=bool)]),
+    redirected = np.where(terminated & both[nexts], n_states, nexts)
+    return (
+        np.append(initial, np.zeros(len(absorbing) - n_states)),
+        np.append(rows[kept], stays),
+        np.append(weights[kept], np.ones(len(stays))),
+        np.append(redirected[kept], stays // n_actions),
+        np.append(rewards[kept], np.zeros(len(stays))),
+        np.append(nexts[kept], np.full(len(stays), -1)),
     )
-
-
-def _visited(world: _World) -> BoolArray:
-    """[S]: the states that an episode can pass through before it terminates."""
-    visited = world.initial > 0
-    while True:
-        reached = visited.copy()
-        reached[world.nexts[~world.terminated & visited[world.sources]]] = True
-        if np.array_equal(reached, visited):
-            return visited
-        visited = reached

@@ -1,7 +1,14 @@
-"""Losses from files, and back into files. Formats: docs/how-to/files.md."""
+"""Losses from files, and back into files. Formats: docs/how-to/files.md.
+
+A round is priced against the round before it, so their order decides every price. Rounds that are dates or
+numbers must come in order; a file in which they do not is refused until the user says which order is meant.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -9,63 +16,78 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.array_files import map_npy, read_npz, write_npy, write_npz
-from normalfan.errors import InputError
+from normalfan.dates import rounds_between, times_of
+from normalfan.errors import InputError, check_choice
+from normalfan.files import map_npy, read_npz, write_npy, write_npz
 from normalfan.io import tables
 from normalfan.io.loss_tables import (
     every_round,
+    losses_to_frame,
     read_factored,
     read_loss_table,
     write_factored,
-    write_loss_table,
 )
-from normalfan.io.rounds import order_rounds
-from normalfan.io.tables import TableSource
+from normalfan.io.tables import Dialect, TableSource
 from normalfan.problem.losses import (
     ALL_AXES,
     ArrayLosses,
     FactoredLosses,
     LossStream,
+    Negated,
     check_axes,
     names_of_rounds,
 )
+from normalfan.problem.losses import rewards as as_rewards
 from normalfan.problem.mdp import MDP
 
 ROUND_LABELS = "round_labels"
-RULE = "losses are a .npy, .npz, .csv or .parquet file"
+REWARDS = "rewards"  # an array of this name in a .npz file has rewards
+RULE = "losses are a .npy, .npz, .csv, .csv.gz or .parquet file"
 
 
 def open_losses(
     source: TableSource,
     mdp: MDP | None = None,
     *,
-    features: str | Path | None = None,
+    features: TableSource | None = None,
     default: float | None = None,
     axes: str | None = None,
+    rewards: bool = False,
     order: str | None = None,
+    first: object = None,
+    last: object = None,
+    separator: str = ",",
+    decimal: str = ".",
     max_memory: int | None = None,
-) -> ArrayLosses | FactoredLosses:
+) -> LossStream:
     """Open the losses of a problem, round by round, from a file, a folder or a frame.
 
     Parameters
     ----------
-    source : str, Path or polars.DataFrame
-        An array (`.npy`, `.npz`) or a table (`.csv`, `.parquet`, a folder of `.parquet` files, a frame).
+    source : str, Path, or polars or pandas DataFrame
+        An array (`.npy`, `.npz`) or a table (`.csv`, `.csv.gz`, `.parquet`, a folder of `.parquet` files, a
+        frame, or "-" for a CSV table on standard input).
     mdp : MDP, optional
         The problem. Tables need it for its names; arrays are checked against it if it is given.
-    features, default : str or Path, float, optional
+    features, default : a table, float, optional
         The features that belong to a table of coefficients; the loss of cells that a long table leaves out.
     axes : str, optional
         The axes of an array, such as "TSA" (see `ArrayLosses`).
+    rewards : bool
+        Whether the numbers are rewards. A table with a column `reward` instead of `loss` says so itself.
     order : {"file", "sorted"}, optional
         What to do with dates and numbers of rounds that are out of order, which are refused otherwise.
+    first, last : str, date or number, optional
+        Only the rounds from `first` to `last`, both included: names of rounds, or dates or numbers.
+    separator, decimal : str
+        How a CSV table separates entries and writes 1.5.
     max_memory : int, optional
         How many bytes they may take; by default what the machine has. `.npy` files are not read at once.
 
     Returns
     -------
-    ArrayLosses or FactoredLosses
-        A stream for `price_stream`.
+    LossStream
+        For `price_stream`.
 
     Raises
     ------
@@ -81,21 +103,32 @@ def open_losses(
     """
     path, in_table = tables.path_of(source), tables.is_table(source)
     _check_options(path if in_table else tables.existing_file(path), in_table, features, default, axes)
+    dialect = Dialect(separator, decimal)
     losses: ArrayLosses | FactoredLosses
+    are_rewards = False
     if in_table:
         if mdp is None:
             raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
         if features is None:
-            losses = read_loss_table(source, mdp, default, max_memory)
+            losses, are_rewards = read_loss_table(source, mdp, default, max_memory, dialect)
         else:
-            losses = read_factored(source, features, mdp)
+            losses = read_factored(source, features, mdp, dialect, -np.inf if rewards else np.inf)
     elif path.suffix == ".npy":
         losses = _array_losses(path, map_npy(path), mdp, axes)
     elif path.suffix == ".npz":
-        losses = _stored_losses(path, read_npz(path, max_memory=max_memory), mdp, axes)
+        arrays = read_npz(path, max_memory=max_memory)
+        are_rewards = REWARDS in arrays
+        losses = _stored_losses(path, arrays, mdp, axes)
     else:
         raise tables.unknown_suffix(path, RULE)
-    return _in_order(path, losses, order)
+    if are_rewards and rewards:
+        raise InputError(
+            f"{path} calls its numbers rewards itself, but they can be negated only once: leave rewards out "
+            f"(--rewards)."
+        )
+    ends = (None if end is None else str(end) for end in (first, last))
+    kept = _some_rounds(path, losses, order, *ends)
+    return as_rewards(kept) if are_rewards or rewards else kept
 
 
 def save_losses(
@@ -106,11 +139,12 @@ def save_losses(
     Parameters
     ----------
     losses : LossStream
-        Any stream. Factored losses stay factored in a `.npz` file, and in tables if `features` is given.
+        Any stream. Factored losses stay factored in a `.npz` file, and in tables if `features` is given;
+        rewards stay rewards, but for `.npy`, which gets losses.
     mdp : MDP
         Their problem.
     path, features : str or Path
-        A `.npy`, `.npz`, `.csv` or `.parquet` file, and a table for the features of factored losses.
+        A `.npy`, `.npz`, `.csv`, `.csv.gz` or `.parquet` file; a table for the features of factored losses.
 
     Raises
     ------
@@ -126,7 +160,7 @@ def save_losses(
     array([[[[1., 2.]]]])
     """
     target = Path(path)
-    in_table = target.suffix in tables.SUFFIXES
+    in_table = tables.suffix_of(target) in tables.SUFFIXES
     if features is not None and not (in_table and isinstance(losses, FactoredLosses)):
         raise InputError(
             f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
@@ -134,13 +168,15 @@ def save_losses(
     if features is not None and isinstance(losses, FactoredLosses):
         write_factored(losses, mdp, target, Path(features))
     elif in_table:
-        write_loss_table(losses, mdp, target)
+        tables.write_table(losses_to_frame(losses, mdp), target)
     elif target.suffix == ".npy":
-        write_npy(every_round(losses, mdp), target)
+        write_npy(every_round(losses, mdp), target)  # which has no room for the word reward
     elif target.suffix == ".npz":
         if isinstance(losses, FactoredLosses):
             dense = losses.features.toarray().reshape(-1, *mdp.shape)
             arrays = {"coefficients": losses.coefficients, "features": dense}
+        elif isinstance(losses, Negated):
+            arrays = {REWARDS: every_round(losses.stream, mdp)}
         else:
             arrays = {"losses": every_round(losses, mdp)}
         if (names := names_of_rounds(losses)) is not None:
@@ -150,17 +186,53 @@ def save_losses(
         raise tables.unknown_suffix(target, RULE)
 
 
-def _in_order(
-    path: Path, losses: ArrayLosses | FactoredLosses, order: str | None
+def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[int]:
+    """The rounds of a file in the order in which they are priced, as indices of `names`."""
+    if order is not None:
+        check_choice("order", order, ("file", "sorted"))
+    as_they_are = list(range(len(names)))
+    if order == "file":
+        return as_they_are
+    times = times_of(names)
+    if times is None:
+        if order == "sorted":
+            raise InputError(
+                f"{path} has rounds like {names[0]!r}, but only dates (2021-03-14) and numbers can be "
+                f"sorted: put its rows in order and leave order out."
+            )
+        return as_they_are
+    if order == "sorted":
+        return sorted(as_they_are, key=times.__getitem__)
+    for t, (before, now) in enumerate(pairwise(times), start=1):
+        if now <= before:
+            raise InputError(
+                f"{path} has round {names[t]} after round {names[t - 1]}, but dates and numbers must come "
+                f"in order: sort them with --order sorted (order='sorted'), or keep them as they are with "
+                f"--order file."
+            )
+    return as_they_are
+
+
+def _some_rounds(
+    path: Path,
+    losses: ArrayLosses | FactoredLosses,
+    order: str | None,
+    first: str | None,
+    last: str | None,
 ) -> ArrayLosses | FactoredLosses:
+    """The rounds that are meant, in the order in which they are priced."""
     given = losses.round_names or [str(t) for t in range(losses.n_rounds)]
     places = order_rounds(path, given, order)
+    if first is not None or last is not None:
+        places = [places[t] for t in rounds_between([given[t] for t in places], first, last)]
     if places == list(range(len(given))):
         return losses
     names = tables.names_or_none([given[t] for t in places])
+    together = places == list(range(places[0], places[-1] + 1))
+    rows: Any = slice(places[0], places[-1] + 1) if together else places  # a slice of a mapped file is mapped
     if isinstance(losses, ArrayLosses):
-        return ArrayLosses(losses.array[places], losses.axes, round_names=names)
-    theta, known = losses.coefficients[places], losses.feature_names
+        return ArrayLosses(losses.array[rows], losses.axes, round_names=names)
+    theta, known = losses.coefficients[rows], losses.feature_names
     return FactoredLosses(theta, losses.features, round_names=names, feature_names=known)
 
 
@@ -206,20 +278,9 @@ def _array_losses(
 def _check_shape(
     path: Path, what: str, shape: tuple[int, ...], mdp: MDP | None, axes: str = ALL_AXES
 ) -> None:
-    """Refuse an array whose axes after the first are not as long as the problem's."""
+    """Refuse axes after the first that are not as long as the problem's, or that it numbers otherwise."""
     if mdp is None:
         return
-    _check_places(path, mdp, axes)
-    expected = tuple(size for axis, size in zip("HSA", mdp.shape, strict=True) if axis in axes)
-    if shape != expected:
-        raise InputError(
-            f"{path} has {what} of shape [·, {', '.join(map(str, shape))}], but the model's are "
-            f"[·, {', '.join(map(str, expected))}]: check the order of the axes (steps, states, actions)."
-        )
-
-
-def _check_places(path: Path, mdp: MDP, axes: str) -> None:
-    """Refuse an array for a problem whose names are the numbers of other places."""
     for (kind, names), axis in zip(tables.names_along(mdp).items(), "HSA", strict=True):
         numbers = [str(i) for i in range(len(names))]
         if axis in axes and names != numbers and set(names) == set(numbers):
@@ -228,23 +289,29 @@ def _check_places(path: Path, mdp: MDP, axes: str) -> None:
                 f"{path} is an array and goes by places, but {kind} {names[place]} is the model's number "
                 f"{place}: put the rows of the model in order, ends included, or give the losses as a table."
             )
+    expected = tuple(size for axis, size in zip("HSA", mdp.shape, strict=True) if axis in axes)
+    if shape != expected:
+        raise InputError(
+            f"{path} has {what} of shape [·, {', '.join(map(str, shape))}], but the model's are "
+            f"[·, {', '.join(map(str, expected))}]: check the order of the axes (steps, states, actions)."
+        )
 
 
 def _check_options(
-    path: Path, in_table: bool, features: str | Path | None, default: float | None, axes: str | None
+    path: Path, in_table: bool, features: TableSource | None, default: float | None, axes: str | None
 ) -> None:
     if axes is not None and in_table:
         raise InputError(f"axes is {axes!r}, but the columns of {path} name its axes: leave it out.")
     if features is not None and not in_table:
         raise InputError(
-            f"features is {str(features)!r}, but only a table of coefficients takes them, and {path} ends "
-            f"in {path.suffix!r}: leave it out, or give the coefficients as .csv or .parquet."
+            f"features is '{tables.path_of(features)}', but only a table of coefficients takes them, and "
+            f"{path} ends in {path.suffix!r}: leave it out, or give the coefficients as .csv or .parquet."
         )
-    if default is not None and (isinstance(default, bool) or not isinstance(default, Real)):
-        raise InputError(f"default is {default!r}, but a loss is a number: pass one, such as 0.")
-    if default is not None and (features is not None or not in_table):
+    if default is None:
+        return
+    if isinstance(default, bool) or not isinstance(default, Real) or not math.isfinite(default):
+        raise InputError(f"default is {default!r}, but a loss is a finite number: pass one, such as 0.")
+    if features is not None or not in_table:
         raise InputError(
             f"default is {default:g}, but only a long table of losses can leave cells out: leave it out."
         )
-    if default is not None and not np.isfinite(default):
-        raise InputError(f"default is {default:g}, but a loss must be finite: choose a number.")

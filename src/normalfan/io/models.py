@@ -4,43 +4,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normalfan.array_files import check_memory, read_npz, write_npz
 from normalfan.errors import InputError
+from normalfan.files import check_memory, read_npz, write_npz
 from normalfan.io import tables
 from normalfan.io.gym import PREFIX, from_gymnasium
-from normalfan.io.moves import Moves
-from normalfan.io.tables import Table
-from normalfan.problem.arrays import PROBABILITY_TOLERANCE, FloatArray, first_index
-from normalfan.problem.labels import Labels
-from normalfan.problem.mdp import MDP
-from normalfan.problem.storage import mdp_from_arrays, mdp_to_arrays
+from normalfan.io.tables import Table, TableSource
+from normalfan.problem.arrays import PROBABILITY_TOLERANCE, BoolArray, FloatArray, IntArray, first_index
+from normalfan.problem.mdp import MDP, Labels, mdp_from_arrays, mdp_to_arrays
+from normalfan.problem.transitions import transitions_of_moves
+from normalfan.text import counted
 
-RULE = "a model is a .npz, .csv or .parquet file or an environment gym:ID"
+if TYPE_CHECKING:
+    import polars
+
+RULE = "a model is a .npz, .csv, .csv.gz or .parquet file or an environment gym:ID"
 REQUIRED = ("state", "action", "next_state", "probability")
-OPTIONAL = ("step", "start")
+OPTIONAL = ("step", "start", "allowed")
 
 
 def load_mdp(
-    source: str | Path,
+    source: TableSource,
     *,
     horizon: int | None = None,
     start: str | int | None = None,
+    steps: Sequence[str] | None = None,
+    separator: str = ",",
+    decimal: str = ".",
     max_memory: int | None = None,
 ) -> MDP:
-    """Read a problem from a file or from a Gymnasium environment.
+    """Read a problem from a file, a frame or a Gymnasium environment.
 
     Parameters
     ----------
-    source : str or Path
-        A `.npz` file, a `.csv` or `.parquet` table, or "gym:ID" for an environment. See docs/how-to/files.md.
+    source : str, Path, or polars or pandas DataFrame
+        A `.npz` file, a table (`.csv`, `.csv.gz`, `.parquet`, a frame, or "-" for CSV on standard input), or
+        "gym:ID" for an environment. See docs/how-to/files.md.
     horizon : int, optional
         The number of steps, if the source does not have it or is the same at every step.
     start : str or int, optional
         The state to start in, instead of the start of the source; an index only if states have no names.
+    steps : sequence of str, optional
+        Names for the steps of a source that does not name them; their number is the horizon.
+    separator, decimal : str
+        How a CSV table separates entries and writes 1.5.
     max_memory : int, optional
         How many bytes its arrays, or a loss [H, S, A], may take; by default what the machine has.
 
@@ -59,16 +71,19 @@ def load_mdp(
     >>> load_mdp("gym:FrozenLake-v1", horizon=12)
     MDP(horizon=12, states=16, actions=4, Sparse)
     """
-    if str(source).startswith(PREFIX):
-        mdp = from_gymnasium(str(source).removeprefix(PREFIX), horizon, start)
-    elif (path := tables.existing_file(source)).suffix == ".npz":
-        mdp = _read_stored(path, horizon, start, max_memory)
-    elif path.suffix in tables.SUFFIXES:
-        mdp = _read_model_table(path, horizon, start)
+    path = tables.path_of(source)
+    dialect = tables.Dialect(separator, decimal)
+    length = horizon if steps is None else _count_steps(steps, horizon)
+    if isinstance(source, str) and source.startswith(PREFIX):
+        mdp = from_gymnasium(source.removeprefix(PREFIX), length, start)
+    elif tables.is_table(source) and not path.is_dir():
+        mdp = _read_model_table(source, length, start, dialect)
+    elif tables.existing_file(path).suffix == ".npz":
+        mdp = _read_stored(path, length, start, max_memory)
     else:
         raise tables.unknown_suffix(path, RULE)
-    check_memory(f"a loss of {source}", 8 * math.prod(mdp.shape), max_memory)
-    return mdp
+    check_memory(f"a loss of {path}", 8 * math.prod(mdp.shape), max_memory)
+    return mdp if steps is None else _with_steps(path, mdp, tuple(map(str, steps)))
 
 
 def save_mdp(mdp: MDP, path: str | Path) -> None:
@@ -77,7 +92,7 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
     Parameters
     ----------
     mdp, path : MDP, str or Path
-        The problem, and a `.npz`, `.csv` or `.parquet` file, which appears complete or not at all.
+        The problem, and a `.npz`, `.csv`, `.csv.gz` or `.parquet` file, which appears complete or not at all.
 
     Raises
     ------
@@ -95,8 +110,8 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
     target = Path(path)
     if target.suffix == ".npz":
         write_npz(mdp_to_arrays(mdp), target)
-    elif target.suffix in tables.SUFFIXES:
-        _write_model_table(mdp, target)
+    elif tables.suffix_of(target) in tables.SUFFIXES:
+        tables.write_table(mdp_to_frame(mdp), target)
     else:
         raise tables.unknown_suffix(target, RULE)
 
@@ -117,27 +132,97 @@ def _read_stored(path: Path, horizon: int | None, start: str | int | None, max_m
     states = tables.names_along(stored)["state"]
     initial = stored.initial if start is None else tables.state_index(start, states)
     steps = stored.horizon if horizon is None else horizon
-    return MDP(stored.transitions, initial, steps, labels=stored.labels)
+    allowed: Any = stored.allowed
+    if allowed is not None and (allowed == allowed[0]).all():
+        allowed = allowed[0]  # for any number of steps
+    return MDP(stored.transitions, initial, steps, labels=stored.labels, allowed=allowed)
 
 
-def _read_model_table(path: Path, horizon: int | None, start: str | int | None) -> MDP:
+def _count_steps(steps: Sequence[str], horizon: int | None) -> int:
+    if isinstance(steps, str) or not isinstance(steps, Sequence | np.ndarray) or not len(steps):
+        raise InputError(
+            f"steps is {steps!r}, but must be a list of names, one for each step: pass one, such as "
+            f"['morning', 'evening']."
+        )
+    if horizon not in (None, len(steps)):
+        names = ", ".join(map(str, steps[:4])) + (", …" if len(steps) > 4 else "")
+        raise InputError(
+            f"horizon is {horizon}, but {counted(len(steps), 'step')} got names ({names}): name each step, "
+            f"or leave one of the two out."
+        )
+    return len(steps)
+
+
+def _with_steps(path: Path, mdp: MDP, steps: tuple[str, ...]) -> MDP:
+    if mdp.labels.steps not in (None, steps):
+        raise InputError(
+            f"steps are called {steps[0]}, …, but {path} has names for them itself, {mdp.labels.step(0)}, …: "
+            f"leave steps out (--steps)."
+        )
+    labels = replace(mdp.labels, steps=steps)
+    return MDP(mdp.transitions, mdp.initial, mdp.horizon, labels=labels, allowed=mdp.allowed)
+
+
+def _read_model_table(
+    source: TableSource, horizon: int | None, start: str | int | None, dialect: tables.Dialect
+) -> MDP:
     import polars
 
-    table = tables.read_table(path, REQUIRED, OPTIONAL)
+    table = tables.read_table(source, REQUIRED, OPTIONAL, dialect)
     states = tables.distinct(polars.concat([table.text("state"), table.text("next_state")]))
     actions = tables.distinct(table.text("action"))
     steps = _read_steps(table) if "step" in table.columns else None
-    labels = Labels(*map(tables.names_or_none, (steps or (), states, actions)))
-    moves = _read_moves(table, steps or ("every step",), states, actions)
-    filled = _fill_ends(table, moves, (steps, states, actions))
+    shape = (len(steps or ("every step",)), len(states), len(actions))
+    known = {"step": steps, "state": states, "action": actions, "next_state": states}
+    cells = table.cells({name: labels for name, labels in known.items() if labels is not None})
+    rows, nexts = np.divmod(cells, len(states))
+    weights = table.numbers("probability")
+    if (weights < 0).any():
+        row = int((weights < 0).argmax())
+        raise InputError(
+            f"{table.where(row)} has the probability {weights[row]:g}, but a probability cannot be "
+            f"negative: correct it."
+        )
+    absent = _check_sums(table, rows, weights, (steps, states, actions))
+    lacking = np.asarray(absent.all(axis=2))  # states without any row are ends, and stay where they are
+    allowed = ~absent | lacking[:, :, None]
+    if "allowed" in table.columns:
+        allowed.reshape(-1)[rows] &= _read_allowed(table, rows)
+    stays = np.flatnonzero(absent)
+    nexts = np.append(nexts, stays // len(actions) % len(states))
+    weights = np.append(weights, np.ones(len(stays)))
+    transitions = transitions_of_moves(np.append(rows, stays), nexts, weights, shape)
     initial = _read_start(table, states) if start is None else tables.state_index(start, states)
-    mdp = MDP(filled.transitions(), initial, _fit_horizon(table, steps, horizon), labels=labels)
-    if steps is not None:
-        _check_gaps(table, mdp, moves)
+    labels = Labels(*map(tables.names_or_none, (steps or (), states, actions)))
+    mask = allowed[0] if steps is None else allowed
+    mdp = MDP(transitions, initial, _fit_horizon(table, steps, horizon), labels=labels, allowed=mask)
+    if steps is not None and (gaps := mdp.reachable & lacking & ~lacking.all(axis=0)).any():
+        h, s = first_index(gaps)
+        raise InputError(
+            f"{table.path} has no row for state {mdp.labels.state(s)} at step {mdp.labels.step(h)}, but it "
+            f"can be reached then: add its rows at that step."
+        )
     return mdp
 
 
-def _write_model_table(mdp: MDP, path: Path) -> None:
+def mdp_to_frame(mdp: MDP) -> polars.DataFrame:
+    """Write a problem as a frame: the table that `load_mdp` reads back.
+
+    Parameters
+    ----------
+    mdp : MDP
+
+    Returns
+    -------
+    polars.DataFrame
+        The columns step, state, action, next_state, probability, start, and allowed if not all actions are;
+        for pandas call its `to_pandas`.
+
+    Examples
+    --------
+    >>> mdp_to_frame(MDP([[0, 0]], initial=0, horizon=1)).rows()
+    [('0', '0', '0', '0', 1.0, 1.0), ('0', '0', '1', '0', 1.0, 1.0)]
+    """
     import polars
 
     transitions, names = mdp.transitions, tables.names_along(mdp)
@@ -149,7 +234,9 @@ def _write_model_table(mdp: MDP, path: Path) -> None:
     columns = tables.label_columns(names | {"next_state": names["state"]}, (steps, sources, actions, nexts))
     probabilities = np.concatenate([kernel.data for kernel in kernels])
     numbers = {"probability": probabilities, "start": mdp.initial[sources]}
-    tables.write_table(polars.DataFrame(columns | numbers), path)
+    if mdp.allowed is not None:
+        numbers["allowed"] = mdp.allowed[steps, sources, actions]
+    return polars.DataFrame(columns | numbers)
 
 
 def _fit_horizon(table: Table, steps: Sequence[str] | None, horizon: int | None) -> int:
@@ -182,63 +269,44 @@ def _read_steps(table: Table) -> list[str]:
     return steps
 
 
-def _read_moves(table: Table, steps: Sequence[str], states: Sequence[str], actions: Sequence[str]) -> Moves:
-    shape = (len(steps), len(states), len(actions))
-    kernel = table.codes("step", steps) if "step" in table.columns else np.int64(0)
-    rows = (kernel * shape[1] + table.codes("state", states)) * shape[2] + table.codes("action", actions)
-    nexts = table.codes("next_state", states)
-    weights = table.numbers("probability")
-    if (weights < 0).any():
-        row = int((weights < 0).argmax())
-        raise InputError(
-            f"{table.where(row)} has the probability {weights[row]:g}, but a probability cannot be "
-            f"negative: correct it."
-        )
-    keys = [name for name in ("step", "state", "action", "next_state") if name in table.columns]
-    table.check_no_repeats(rows * len(states) + nexts, keys)
-    return Moves(rows, nexts, weights, shape)
-
-
-def _fill_ends(
-    table: Table, moves: Moves, names: tuple[Sequence[str] | None, Sequence[str], Sequence[str]]
-) -> Moves:
-    """The moves, and one more for each state without any at a step: it stays where it is."""
-    sums, counts = moves.sums(), moves.counts()
-    resting = np.broadcast_to((counts == 0).all(axis=2, keepdims=True), sums.shape)
-    wrong = ~resting & (np.abs(sums - 1) > PROBABILITY_TOLERANCE)
+def _check_sums(
+    table: Table,
+    rows: IntArray,
+    weights: FloatArray,
+    names: tuple[Sequence[str] | None, Sequence[str], Sequence[str]],
+) -> BoolArray:
+    """[K, S, A]: what has no row; all others must have distributions."""
+    steps, states, actions = names
+    shape = (-1, len(states), len(actions))
+    size = len(steps or ("every step",)) * len(states) * len(actions)
+    counts = np.bincount(rows, minlength=size).reshape(shape)
+    sums = np.bincount(rows, weights, minlength=size).reshape(shape)
+    absent: BoolArray = counts == 0
+    wrong = ~absent & (np.abs(sums - 1) > PROBABILITY_TOLERANCE)
     if wrong.any():
         k, s, a = first_index(wrong)
-        steps, states, actions = names
         at = f"state {states[s]}, action {actions[a]}" + (f" at step {steps[k]}" if steps else "")
-        if counts[k, s, a] == 0:
-            raise InputError(
-                f"{table.path} has no row for {at}, but every state that has one action needs all of "
-                f"them: add it (an impossible action may stay where it is, at a large loss)."
-            )
+        in_percent = abs(sums[k, s, a] - 100) < 1
+        remedy = "divide percentages by 100" if in_percent else "add the missing rows or more digits"
         raise InputError(
             f"{table.path} gives {at} probabilities that sum to {sums[k, s, a]:.12g}, but they must sum to "
-            f"1 within {PROBABILITY_TOLERANCE:g}: add the missing rows or more digits."
+            f"1 within {PROBABILITY_TOLERANCE:g}: {remedy}."
         )
-    _, n_states, n_actions = moves.shape
-    stays = np.flatnonzero(resting)
-    return Moves(
-        rows=np.concatenate([moves.rows, stays]),
-        nexts=np.concatenate([moves.nexts, stays // n_actions % n_states]),
-        weights=np.concatenate([moves.weights, np.ones(len(stays))]),
-        shape=moves.shape,
-    )
+    return absent
 
 
-def _check_gaps(table: Table, mdp: MDP, moves: Moves) -> None:
-    """Refuse a state that can be reached at a step at which it has no rows, though it has at others."""
-    lacking = (moves.counts() == 0).all(axis=2)  # [K, S]
-    gaps = mdp.reachable & lacking & ~lacking.all(axis=0)
-    if gaps.any():
-        h, s = first_index(gaps)
+def _read_allowed(table: Table, rows: IntArray) -> BoolArray:
+    """[n]: whether the action of each row is allowed; rows of the same action must agree."""
+    allowed = table.flags("allowed")
+    said = np.zeros(rows.max() + 1, dtype=bool)
+    said[rows] = allowed
+    if (said[rows] != allowed).any():
+        row = int((said[rows] != allowed).argmax())
         raise InputError(
-            f"{table.path} has no row for state {mdp.labels.state(s)} at step {mdp.labels.step(h)}, but it "
-            f"can be reached then: add its rows at that step."
+            f"{table.where(row)} has allowed {allowed[row]}, but another row of the same state and action "
+            f"says the opposite: give the same in all rows of an action."
         )
+    return allowed
 
 
 def _read_start(table: Table, states: Sequence[str]) -> FloatArray:

@@ -1,8 +1,8 @@
 """Parquet files that tell when they are damaged.
 
 Most Parquet files have no checksum: a flipped bit is another number, or makes the reader panic or abort.
-Files written here carry a SHA-256 of all their bytes (its own 64 digits read as zeros), which is compared
-before the reader sees the file. Files of other writers have none and are read as they are.
+Those written here carry a SHA-256 of all their bytes (its own 64 digits read as zeros), which is compared
+before the reader sees the file.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from normalfan.array_files import damaged
+from normalfan.files import damaged
 
 if TYPE_CHECKING:
     import polars
 
-NAME = "normalfan_sha256"
+CHECKSUM = "normalfan_sha256"  # its name in the metadata of a Parquet file
 BLANK = b"0" * 64
 TAIL = 2**20  # the checksum is among the last bytes of a file, this many at most
-
-_CHECKSUM = re.compile(NAME.encode() + rb".{1,8}?([0-9a-f]{64})", flags=re.DOTALL)
+_STORED = re.compile(CHECKSUM.encode() + rb".{1,8}?([0-9a-f]{64})", flags=re.DOTALL)
 
 
 def write_parquet(frame: polars.DataFrame, file: IO[bytes]) -> None:
     draft = io.BytesIO()
-    frame.write_parquet(draft, metadata={NAME: BLANK.decode()})
+    frame.write_parquet(draft, metadata={CHECKSUM: BLANK.decode()})
     content = draft.getvalue()
     _, place, digest = checksums(content)
     file.write(content[: place.start] + digest + content[place.stop :])
@@ -49,7 +48,7 @@ def read_parquet(path: Path, **options: Any) -> polars.DataFrame:
 def checksums(content: bytes | mmap.mmap) -> tuple[bytes, slice, bytes]:
     """The checksum that a file has, where it is, and what it should be; empty if the file has none."""
     tail = max(len(content) - TAIL, 0)
-    found = _CHECKSUM.search(content[tail:])
+    found = _STORED.search(content[tail:])
     if found is None:
         return b"", slice(0, 0), b""
     start, stop = (tail + place for place in found.span(1))

@@ -4,20 +4,17 @@
 A run that ends early continues where it ended when it is started again, by whichever engine.
 """
 
-from normalfan.jobs.cell import Cell
+from normalfan.jobs.cells import Cell, Store
 from normalfan.jobs.cluster import Cluster
 from normalfan.jobs.engines import Processes, Serial
-from normalfan.jobs.fleet import FleetResult, price_fleet
+from normalfan.jobs.fleet import price_fleet
 from normalfan.jobs.fleet_members import Members
-from normalfan.jobs.run import Outcome, run_cells
-from normalfan.jobs.store import Store
+from normalfan.jobs.run import run_cells
 
 __all__ = [
     "Cell",
     "Cluster",
-    "FleetResult",
     "Members",
-    "Outcome",
     "Processes",
     "Serial",
     "Store",

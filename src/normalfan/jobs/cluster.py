@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from normalfan.errors import InputError, WorkStopped, check_installed
-from normalfan.jobs.batch import Batch, Report, run_batch
-from normalfan.jobs.engines import BATCHES_AHEAD, Crew
-from normalfan.jobs.store import Store
+from normalfan.jobs.cells import Store
+from normalfan.jobs.engines import BATCHES_AHEAD, Batch, Crew, Report, run_batch
 from normalfan.sources import library_version
 
 if TYPE_CHECKING:

@@ -1,7 +1,9 @@
-"""Where cells are computed: here, or by processes of this machine.
+"""Where cells are computed, and what a worker does with those it is given.
 
-An engine opens a crew of workers for one run. The workers end when the run is done, when it is interrupted,
-and when the process that started them is killed.
+An engine opens a crew of workers for one run. They end when the run is done, when it is interrupted, and when
+the process that started them is killed. A worker computes a batch of cells and writes each result itself;
+only counts and messages travel back. A cell that raises becomes a message; trouble with the store or with the
+code is trouble for every cell, and raises `WorkStopped`.
 """
 
 from __future__ import annotations
@@ -10,23 +12,91 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from normalfan.errors import InputError
-from normalfan.jobs.batch import Batch, Report, run_batch, writing
-from normalfan.jobs.store import Store
+from normalfan.errors import InputError, WorkStopped, check_whole
+from normalfan.jobs.cells import Cell, Store
 
 BATCHES_AHEAD = 2  # in flight for each worker: one that it computes, one that it finds when it is done
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("NUMBA", "OMP", "OPENBLAS", "MKL")}
 ONE_THREAD["POLARS_MAX_THREADS"] = "1"
+
+writing = threading.Lock()  # a worker that is told to end waits for it
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Cells that travel together."""
+
+    cells: tuple[tuple[Cell, str], ...]  # each with the key that the client has for it
+    deaths: int = 0  # workers that died while they had these cells
+    alone: bool = False  # to be run with nothing else in flight
+
+
+@dataclass(slots=True)
+class Report:
+    """How a batch went."""
+
+    finished: int = 0
+    failures: list[tuple[int, str]] = field(default_factory=list)  # number in the batch, why
+    timings: list[tuple[str, float]] = field(default_factory=list)  # task, wall-clock seconds of a cell
+    deaths: int = 0  # workers that died over the batch; the client says so in their place
+
+
+def run_batch(store: Store, batch: Batch) -> Report:
+    report = Report()
+    for i, (cell, key) in enumerate(batch.cells):
+        started = time.perf_counter()
+        try:
+            _check_code(cell, key)
+            if key in store:  # a batch that was interrupted comes again whole
+                report.finished += 1
+                continue
+            _compute(store, cell, key)
+            report.finished += 1
+        except WorkStopped:
+            raise
+        except Exception as error:  # noqa: BLE001  one failing cell must not end the run
+            plain = isinstance(error, InputError)
+            report.failures.append((i, str(error) if plain else f"{type(error).__name__}: {error}"))
+        report.timings.append((cell.task, time.perf_counter() - started))
+    return report
+
+
+def _check_code(cell: Cell, key: str) -> None:
+    """A worker names the cell by its own code: another name than the client's means other code."""
+    try:
+        same = cell.key == key
+    except InputError as error:
+        raise WorkStopped(f"The run stopped: a worker cannot go on, because {error}") from None
+    if not same:
+        raise WorkStopped(
+            "The run stopped: a worker runs other code than this process; install the same version of "
+            "normalfan, and of the tasks, everywhere, restart the workers, and run the same command again."
+        )
+
+
+def _compute(store: Store, cell: Cell, key: str) -> None:
+    started = time.thread_time()
+    result = cell.compute()
+    seconds = time.thread_time() - started
+    try:
+        with writing:
+            store._write(key, result, seconds)
+    except OSError as error:
+        raise WorkStopped(
+            f"The run stopped: a result could not be written to {store.folder} ({error.strerror or error}); "
+            f"make room there or change its permissions, and run the same command again: finished cells stay."
+        ) from None
 
 
 class Crew(Protocol):
@@ -101,10 +171,8 @@ class Processes:
     workers: int | None = None
 
     def __post_init__(self) -> None:
-        if self.workers is not None and self.workers < 1:
-            raise InputError(
-                f"workers is {self.workers}, but must be at least 1: leave it out for one for each core."
-            )
+        if self.workers is not None:
+            check_whole("workers", self.workers, "leave it out for one for each core")
 
     @contextmanager
     def _open(self, store: Store) -> Iterator[Crew]:

@@ -14,21 +14,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars
 
 from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
-from normalfan.jobs.cell import Cell, digest_of_module
+from normalfan.jobs.cells import Cell, Store, digest_of_module
 from normalfan.jobs.engines import Engine
-from normalfan.jobs.fleet_members import Members, files_of
-from normalfan.jobs.fleet_task import read_member, schema_of_rows
+from normalfan.jobs.fleet_members import Members, files_of, read_member, schema_of_rows
 from normalfan.jobs.run import Outcome, run_cells
-from normalfan.jobs.store import Store
 
-if TYPE_CHECKING:
-    import polars
-
-TASK = "normalfan.jobs.fleet_task:price_members"
+TASK = "normalfan.jobs.fleet_members:price_members"
 
 CELL_ENTRIES = 1e8  # losses (rounds × steps × states × actions) that a core prices in about a second
 MOST_MEMBERS = 512  # in a cell, if they are small
@@ -65,12 +62,7 @@ class FleetTotals:
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
-    """What became of a fleet; see `price_fleet`.
-
-    Examples
-    --------
-    See `price_fleet`.
-    """
+    """What became of a fleet."""
 
     cells: Path  # a Parquet dataset with lists of each member's prices
     members: Path  # one Parquet file of its rows without the lists
@@ -119,22 +111,18 @@ def price_fleet(
     shared = [cell for cell, _ in outcome.failures if len(cell.settings["members"]) > 1]
     if shared:  # whichever member it was, the others are to be priced
         alone = run_cells(cells.one_by_one(shared), store, engine, progress=progress)
-        outcome = _after_splitting(outcome, shared, alone)
+        kept = [failure for failure in outcome.failures if failure[0] not in shared]
+        outcome = Outcome(
+            outcome.finished + alone.finished,
+            outcome.reused + alone.reused,
+            outcome.failed - len(shared) + alone.failed,
+            (*kept, *alone.failures),
+            outcome.damaged + alone.damaged,
+        )
     summary = store.folder.parent / "members.parquet"
     failed = [(cell.settings["members"][0]["member"], message) for cell, message in outcome.failures]
     gather_members([path for path in map(store._path, cells.keys) if path.exists()], summary, failed)
     return FleetResult(store.folder, summary, outcome, total_up(summary))
-
-
-def _after_splitting(first: Outcome, split: list[Cell], second: Outcome) -> Outcome:
-    kept = [failure for failure in first.failures if failure[0] not in split]
-    return Outcome(
-        first.finished + second.finished,
-        first.reused + second.reused,
-        first.failed - len(split) + second.failed,
-        (*kept, *second.failures),
-        first.damaged + second.damaged,
-    )
 
 
 class FleetCells:
@@ -172,7 +160,7 @@ class FleetCells:
 
 
 def _members_together(first: dict[str, Any]) -> int:
-    if "problem" in first:
+    if "problem" in first:  # what cannot be read may be a pipe, and would be waited for
         return MOST_MEMBERS
     try:
         mdp, stream = read_member(first)
@@ -213,8 +201,6 @@ def _digest_of_file(path: Path, size: int, changed: int) -> str:  # noqa: ARG001
 
 def gather_members(cells: list[Path], target: Path, failed: Sequence[tuple[str, str]] = ()) -> None:
     """The rows of all cells, without their lists of rounds, and of members that failed, as one file."""
-    import polars
-
     named = [{"member": member, "problem": message} for member, message in failed]
     rows = polars.LazyFrame(named, schema=schema_of_rows())
     if cells:
@@ -230,8 +216,6 @@ def gather_members(cells: list[Path], target: Path, failed: Sequence[tuple[str, 
 
 
 def total_up(members: Path) -> FleetTotals:
-    import polars
-
     rows = polars.scan_parquet(members, glob=False)
     good = rows.filter(polars.col("problem").is_null())
     bad = rows.filter(polars.col("problem").is_not_null())

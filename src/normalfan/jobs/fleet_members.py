@@ -1,24 +1,36 @@
-"""Who is in a fleet, read a slice at a time: the client never holds a million rows."""
+"""Who is in a fleet, and what the task does that prices the members of one cell.
+
+The table is read a slice at a time: the client never holds a million rows. Results are kept under a digest
+of the code that this module imports: engines and totals may change without making them stale.
+"""
 
 from __future__ import annotations
 
 import math
+import platform
 import reprlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
-from normalfan.errors import InputError
-from normalfan.io.tables import check_columns
+import numpy as np
+import polars
 
-if TYPE_CHECKING:
-    import polars
+from normalfan.errors import InputError, check_installed
+from normalfan.io import load_mdp, open_losses
+from normalfan.io.tables import check_columns
+from normalfan.pricing.stream import price_stream
+from normalfan.pricing.summary import kinds_of_rounds
+from normalfan.problem.losses import LossStream, names_of_rounds, rewards
+from normalfan.problem.mdp import MDP
+from normalfan.sources import digest_of_code
 
 REQUIRED = ("member", "model", "losses")
-OPTIONAL = ("features", "default", "axes", "horizon", "start", "rewards")
+OPTIONAL = ("features", "default", "axes", "order", "horizon", "start", "rewards")
 PATHS = ("model", "losses", "features")
 
 ROWS_AT_ONCE = 8192  # of a table, that are read together
@@ -27,14 +39,16 @@ NAMES_AT_ONCE = 1_000_000  # that are compared with each other together
 PREFIX = "member="
 ENVIRONMENT = "gym:"
 
-
-KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "default": ((int, float), "a finite number"),
     "axes": ((str,), "text"),
+    "order": ((str,), "text"),
     "horizon": ((int,), "a whole number"),
     "start": ((str, int), "text or a whole number"),
     "rewards": ((bool,), "a boolean, true or false"),
 }
+
+KINDS = ("free", "negligible", "priced")  # of rounds
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -58,6 +72,7 @@ class Members:
     _folder: Path  # where relative paths start
     _count: int
     _gym_modules: frozenset[str]  # that may be imported
+    _max_memory: int | None  # bytes that reading a member may take
 
     def __len__(self) -> int:
         return self._count
@@ -71,22 +86,22 @@ class Members:
                 rows = self._rows.slice(first, ROWS_AT_ONCE).collect()
             for row in rows.iter_rows(named=True):
                 given = {name: value for name, value in row.items() if value is not None}
-                named = {"member": str(row["member"])}
+                named: dict[str, Any] = {"member": str(row["member"])}
                 if problem := _problem_of(given, self._gym_modules):
                     yield named | {"problem": problem}
                 else:
                     located = {name: str(self._folder / path) for name, path in files_of(given).items()}
-                    yield given | named | located
+                    limit = {} if self._max_memory is None else {"max_memory": self._max_memory}
+                    yield given | named | located | limit
 
     @classmethod
-    def of_table(cls, path: str | Path, *, gym_modules: Collection[str] = ()) -> Members:
+    def of_table(
+        cls, path: str | Path, *, gym_modules: Collection[str] = (), max_memory: int | None = None
+    ) -> Members:
         """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
-        `default`, `axes`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its folder.
-
-        Models `gym:MODULE:ID`, which import a module, are priced only if it is one of `gym_modules`.
+        `default`, `axes`, `order`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its
+        folder. Models `gym:MODULE:ID`, which import a module, are priced only if it is one of `gym_modules`.
         """
-        import polars
-
         table = Path(path).absolute()
         with _readable(table):
             if not table.is_file():  # a pipe would be waited for
@@ -104,7 +119,7 @@ class Members:
             count = int(rows.select(polars.len()).collect().item())
             _check_rows(table, rows, count)
             _check_names(table, rows, count)
-        return cls(rows, table, table.parent, count, frozenset(gym_modules))
+        return cls(rows, table, table.parent, count, frozenset(gym_modules), max_memory)
 
     @classmethod
     def of_dataset(
@@ -114,16 +129,16 @@ class Members:
         *,
         features: str | Path | None = None,
         default: float | None = None,
+        order: str | None = None,
         horizon: int | None = None,
         start: str | None = None,
         rewards: bool = False,
+        max_memory: int | None = None,
     ) -> Members:
         """Members that share one model and options, with streams in a dataset ``member=NAME/*.parquet``.
 
         NAME may be percent-encoded; if two folders would then be one member, all names stay as they are.
         """
-        import polars
-
         root = Path(folder).absolute()
         if not root.is_dir():
             raise InputError(
@@ -139,7 +154,8 @@ class Members:
         written = [name.removeprefix(PREFIX) for name in names]
         members = list(map(unquote, written))
         paths = {"model": str(model), "features": None if features is None else str(features)}
-        options = {"default": default, "horizon": horizon, "start": start, "rewards": rewards or None}
+        options = {"default": default, "order": order, "horizon": horizon, "start": start}
+        options |= {"rewards": rewards or None}
         rows = polars.LazyFrame(
             {
                 "member": members if len(set(members)) == len(names) else written,
@@ -147,7 +163,7 @@ class Members:
             }
         ).with_columns(**{name: polars.lit(value) for name, value in (paths | options).items()})
         modules = frozenset(filter(None, [gym_module_of(str(model))]))  # named by the user, not by a table
-        return cls(rows, root, Path.cwd(), len(names), modules)
+        return cls(rows, root, Path.cwd(), len(names), modules, max_memory)
 
 
 def files_of(member: Mapping[str, Any]) -> dict[str, Path]:
@@ -164,7 +180,7 @@ def gym_module_of(model: str) -> str | None:
 
 def _problem_of(member: Mapping[str, Any], gym_modules: Collection[str]) -> str | None:
     """Why a row cannot be a member, if so: nothing that follows need look at its types again."""
-    for name, (types, kind) in KINDS.items():
+    for name, (types, kind) in TYPES.items():
         value = member.get(name)
         is_finite = not isinstance(value, float) or math.isfinite(value)
         if name in member and not (type(value) in types and is_finite):
@@ -184,8 +200,6 @@ def _problem_of(member: Mapping[str, Any], gym_modules: Collection[str]) -> str 
 
 @contextmanager
 def _readable(table: Path) -> Iterator[None]:
-    import polars
-
     try:
         yield
     except (OSError, polars.exceptions.PolarsError, polars.exceptions.PanicException):
@@ -197,8 +211,6 @@ def _readable(table: Path) -> Iterator[None]:
 
 def _check_rows(path: Path, rows: polars.LazyFrame, count: int) -> None:
     """Refuse an empty table, and a row without what every member needs."""
-    import polars
-
     if not count:
         raise InputError(f"{path} has no rows, but a fleet needs a member: check how it was written.")
     missing = rows.select(polars.col(REQUIRED).is_null()).with_row_index("row", offset=1)
@@ -212,8 +224,6 @@ def _check_rows(path: Path, rows: polars.LazyFrame, count: int) -> None:
 
 def _check_names(path: Path, rows: polars.LazyFrame, count: int) -> None:
     """Refuse two members of one name: by hashes, and of many members by a part of the hashes at a time."""
-    import polars
-
     hashes = rows.select(polars.col("member").cast(polars.String).hash()).with_row_index("row", offset=1)
     parts = 1 + count // NAMES_AT_ONCE
     for part in range(parts):
@@ -226,3 +236,82 @@ def _check_names(path: Path, rows: polars.LazyFrame, count: int) -> None:
                 f"{path}, row {again} repeats the member of row {before}, but each may appear once: "
                 f"rename or drop one of the two."
             )
+
+
+def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
+    for module, digest in settings.get("gym_modules", {}).items():
+        _check_module(module, digest)
+    # Members often share a model; remembered for this cell only, since files may change between cells.
+    load = lru_cache(maxsize=8)(load_mdp)
+    return polars.DataFrame(
+        [_priced(member, load) for member in settings["members"]], schema=schema_of_rows()
+    )
+
+
+def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
+    mdp = load(member["model"], **{name: member.get(name) for name in ("horizon", "start", "max_memory")})
+    names = ("features", "default", "axes", "order", "max_memory")
+    options: dict[str, Any] = {name: member.get(name) for name in names}
+    stream = open_losses(member["losses"], mdp, **options)
+    return mdp, rewards(stream) if member.get("rewards") else stream
+
+
+def schema_of_rows() -> dict[str, Any]:
+    return {
+        "member": polars.String,
+        "rounds": polars.Int64,
+        **dict.fromkeys(KINDS, polars.Int64),  # the first round has no plan before it and is none of these
+        "total": polars.Float64,
+        "worst_price": polars.Float64,
+        "worst_round": polars.String,
+        "price": polars.List(polars.Float64),  # an entry for each round
+        "value": polars.List(polars.Float64),
+        "crossed": polars.List(polars.Boolean),
+        "problem": polars.String,  # why the member could not be priced; then the rest is empty
+    }
+
+
+def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, Any]:
+    if "problem" in member:
+        return {"member": member["member"], "problem": member["problem"]}
+    # What this machine lacks raises, so that nothing is kept: the next one may have it.
+    for path in files_of(member).values():
+        if not path.exists():
+            raise InputError(
+                f"{path} is not there for the worker on {platform.node()}, but the client sees it: put the "
+                f"files of a fleet where all machines see them under one path."
+            )
+    if member["model"].startswith(ENVIRONMENT):
+        check_installed("gymnasium", f"{member['model']} needs it on {platform.node()}", "gym")
+    try:
+        mdp, stream = read_member(member, load)
+        motion = price_stream(mdp, stream, detail="prices")
+    except InputError as error:
+        return {"member": member["member"], "problem": str(error)}
+    kinds = kinds_of_rounds(motion)
+    worst = int(motion.prices.argmax())
+    names = names_of_rounds(stream)
+    return {
+        "member": member["member"],
+        "rounds": len(motion.prices),
+        **{kind: int(np.count_nonzero(kinds == kind)) for kind in KINDS},
+        "total": motion.total,
+        "worst_price": float(motion.prices[worst]),
+        "worst_round": names[worst] if names else str(worst),
+        "price": motion.prices.tolist(),
+        "value": motion.values.tolist(),
+        "crossed": motion.crossed.tolist(),
+    }
+
+
+def _check_module(module: str, digest: str) -> None:
+    """The module that registers environments must be the client's."""
+    try:
+        same = digest_of_code(module) == digest
+    except ModuleNotFoundError:
+        same = False
+    if not same:
+        raise InputError(
+            f"the worker on {platform.node()} has no module {module} or another one, but results must come "
+            f"from the same code everywhere: install it there, and restart the worker."
+        )

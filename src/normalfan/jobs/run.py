@@ -13,10 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field
 
-from normalfan.jobs.batch import Batch, Report
-from normalfan.jobs.cell import Cell
-from normalfan.jobs.engines import Engine
-from normalfan.jobs.store import Store
+from normalfan.jobs.cells import Cell, Store
+from normalfan.jobs.engines import Batch, Engine, Report
 from normalfan.progress import progress_bar
 
 BATCH_SECONDS = 1.0
@@ -28,13 +26,7 @@ LISTED = 1000  # failures that are kept: nobody would read a list of a million
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the cells of a run.
-
-    Examples
-    --------
-    >>> Outcome(finished=3, reused=2, failed=0, failures=())
-    Outcome(finished=3, reused=2, failed=0)
-    """
+    """What became of the cells of a run."""
 
     finished: int  # cells that this run computed
     reused: int  # that were in the store
@@ -72,7 +64,7 @@ def run_cells(
     Examples
     --------
     >>> import normalfan.jobs, tempfile
-    >>> cells = [Cell("normalfan.jobs.cell:echo", {"seed": seed}) for seed in range(5)]
+    >>> cells = [Cell("normalfan.jobs.cells:echo", {"seed": seed}) for seed in range(5)]
     >>> run_cells(cells, Store(tempfile.mkdtemp()), normalfan.jobs.Serial())
     Outcome(finished=5, reused=0, failed=0)
     """

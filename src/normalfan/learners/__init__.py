@@ -9,19 +9,15 @@ All play the uniform policy first and see the whole loss of every round.
 
 from __future__ import annotations
 
+from normalfan.learners.learner import ExponentialAverage, FromHistory, LastLoss, Learner, LossModel
 from normalfan.learners.mirror import (
     EuclideanMirrorDescent,
     Hedge,
     MirrorDescent,
     OptimisticHedge,
     OptimisticMirrorDescent,
-    PolicyBackup,
-    policy_backup,
-    project_onto_simplex,
+    ThresholdedMirrorDescent,
 )
-from normalfan.learners.models import ExponentialAverage, FromHistory, LastLoss, LossModel
-from normalfan.learners.options import StepSize
-from normalfan.learners.protocol import Clairvoyant, Learner
 from normalfan.learners.selectors import (
     FaceTracker,
     Lexicographic,
@@ -30,13 +26,10 @@ from normalfan.learners.selectors import (
     RandomPoint,
     RandomVertex,
     Selector,
-    StickyEntropy,
 )
-from normalfan.learners.thresholded import ThresholdedMirrorDescent
 from normalfan.learners.trust_region import TrustRegion
 
 __all__ = [
-    "Clairvoyant",
     "EuclideanMirrorDescent",
     "ExponentialAverage",
     "FaceTracker",
@@ -50,15 +43,10 @@ __all__ = [
     "OptimisticHedge",
     "OptimisticMirrorDescent",
     "Oracle",
-    "PolicyBackup",
     "Predictive",
     "RandomPoint",
     "RandomVertex",
     "Selector",
-    "StepSize",
-    "StickyEntropy",
     "ThresholdedMirrorDescent",
     "TrustRegion",
-    "policy_backup",
-    "project_onto_simplex",
 ]

@@ -1,4 +1,4 @@
-"""Mirror descent with entropy, plain and optimistic, which on one state is Hedge; and the Euclidean one.
+"""Mirror descent with entropy: plain, optimistic, thresholded; on one state, Hedge. And the Euclidean one.
 
 With Q^{π_t} the values of the played policy under the observed loss, the step
 
@@ -11,27 +11,32 @@ are stored as logs, exact even where π has underflowed to 0: what was unlearned
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
-from normalfan.geometry.bellman import as_policy
-from normalfan.learners.models import AnyModel, own_model, predicted_loss
-from normalfan.learners.options import (
+from normalfan.geometry.bellman import as_policy, optimal_backup
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.learners.learner import (
     DEFAULT_ETA,
+    AnyModel,
     Described,
     StepSize,
     check_floor,
+    check_not_negative,
     check_one_state,
     check_step_size,
+    own_model,
+    predicted_loss,
+    seen_everywhere,
     step_size,
 )
-from normalfan.problem.arrays import FloatArray, check_finite, read_numbers, read_only
-from normalfan.problem.losses import as_loss
+from normalfan.problem.arrays import BoolArray, FloatArray, check_finite, read_only
 from normalfan.problem.mdp import MDP
+
+DEFAULT_THRESHOLD = 0.1  # the middle of the paper's sweep, 0.02 to 0.18
+DEFAULT_PENALTY = 0.35  # the smaller of the paper's two, 0.35 and 0.7
 
 
 class MirrorDescent(Described):
@@ -67,11 +72,12 @@ class MirrorDescent(Described):
         return probabilities(self._logs)
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        self._logs = self._moved(self._costs(round, as_loss(self.mdp, loss)))
+        self._logs = self._moved(self._costs(round, seen_everywhere(self, loss)))
 
     def _costs(self, round: int, loss: FloatArray) -> FloatArray:
         """What the step charges each action, [H, S, A]: η_t Q^{π_t}."""
-        return step_size(self.eta, round) * policy_backup(self.mdp, self.act(round), loss).q
+        _, q = policy_backup(self.mdp, self.act(round), loss)
+        return step_size(self.eta, round) * q
 
     def _moved(self, costs: FloatArray) -> FloatArray:
         return with_floor(entropic_step(self._logs, costs), self.floor)
@@ -116,7 +122,7 @@ class OptimisticMirrorDescent(MirrorDescent):
         return self._played[1]
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        seen = as_loss(self.mdp, loss)
+        seen = seen_everywhere(self, loss)
         super().observe(round, seen)
         self.model.update(seen)
         self._played = None
@@ -126,8 +132,78 @@ class OptimisticMirrorDescent(MirrorDescent):
         expected = predicted_loss(self.mdp, self.model)
         if expected is None:
             return secondary
-        q = policy_backup(self.mdp, secondary, expected).q
+        _, q = policy_backup(self.mdp, secondary, expected)
         return probabilities(self._moved(step_size(self.eta, round) * q))
+
+
+class ThresholdedMirrorDescent(MirrorDescent):
+    """Mirror descent with a charge on every action that is not near-optimal under the predicted loss.
+
+    With Â the optimal advantages of that loss, near(h,s) = {a : Â_h(s,a) ≤ threshold}, up to rounding::
+
+        π_{t+1}(a|s) ∝ π_t(a|s) exp(−η Q^{π_t}(s,a) − λ·1{a ∉ near(h,s)})          the paper's text
+        π_{t+1}(a|s) ∝ π_t(a|s) exp(−η (Q^{π_t}(s,a) + λ·1{a ∉ near(h,s)}))        the paper's proof
+
+    Parameters
+    ----------
+    mdp : MDP
+    eta : float or callable
+        The step size η > 0, or a function that gives it for each round.
+    threshold, penalty : float
+        The largest predicted advantage that is near-optimal, and λ, the finite charge on all others; ≥ 0.
+    penalty_inside_step : bool
+        Whether η multiplies λ, as in the paper's proof; false is the paper's text.
+    model : LossModel, callable or None
+        Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
+    floor : float
+        In [0, 1/A): no action becomes less likely than this.
+    ties : TieRule
+
+    Examples
+    --------
+    >>> arms = MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> learner = ThresholdedMirrorDescent(arms, eta=1e-9, threshold=0.1, penalty=1.0)
+    >>> learner.observe(0, [[[0.0, 0.1, 0.5]]])
+    >>> learner.act(1).round(2)
+    array([[[0.42, 0.42, 0.16]]])
+    """
+
+    def __init__(
+        self,
+        mdp: MDP,
+        eta: StepSize = DEFAULT_ETA,
+        *,
+        threshold: float = DEFAULT_THRESHOLD,
+        penalty: float = DEFAULT_PENALTY,
+        penalty_inside_step: bool = False,
+        model: AnyModel = None,
+        floor: float = 0.0,
+        ties: TieRule = DEFAULT_TIES,
+    ) -> None:
+        super().__init__(mdp, eta, floor=floor)
+        self.threshold = check_not_negative("threshold", threshold, may_be_infinite=True)
+        self.penalty = check_not_negative("penalty", penalty)
+        self.penalty_inside_step = penalty_inside_step
+        self.model = own_model(model)
+        self.ties = ties
+
+    def observe(self, round: int, loss: npt.ArrayLike) -> None:
+        seen = seen_everywhere(self, loss)
+        self.model.update(seen)
+        super().observe(round, seen)
+
+    def _costs(self, round: int, loss: FloatArray) -> FloatArray:
+        scale = step_size(self.eta, round) if self.penalty_inside_step else 1.0
+        return super()._costs(round, loss) + np.where(self._near(), 0.0, scale * self.penalty)
+
+    def _near(self) -> BoolArray:
+        """[H, S, A]: the actions that the model cannot tell from optimal ones."""
+        expected = predicted_loss(self.mdp, self.model)
+        if expected is None:
+            return np.ones(self.mdp.shape, dtype=bool)
+        backup = optimal_backup(self.mdp, expected)
+        slack = self.ties.allowance(backup.values, self.mdp.reachable)[:, :, None]
+        return np.asarray(backup.advantages <= self.threshold + slack)
 
 
 class Hedge(MirrorDescent):
@@ -187,100 +263,40 @@ class EuclideanMirrorDescent(Described):
         return self._play
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        moved = self._play - step_size(self.eta, round) * as_loss(self.mdp, loss)
+        moved = self._play - step_size(self.eta, round) * seen_everywhere(self, loss)
         self._play = read_only(project_onto_simplex(moved.ravel()).reshape(self.mdp.shape))
 
 
-def project_onto_simplex(point: npt.ArrayLike) -> FloatArray:
-    """The distribution nearest to a point in Euclidean distance, exactly.
+def project_onto_simplex(point: FloatArray) -> FloatArray:
+    """The distribution nearest to a point [A] in Euclidean distance, exactly.
 
-    Parameters
-    ----------
-    point : array_like [A]
-
-    Returns
-    -------
-    array [A]
-
-    Raises
-    ------
-    InputError
-        If the point has no entry or more than one axis, or an entry is not finite.
-
-    Examples
-    --------
-    >>> project_onto_simplex([0.75, 0.75, -2.0])
+    >>> project_onto_simplex(np.array([0.75, 0.75, -2.0]))
     array([0.5, 0.5, 0. ])
     """
-    numbers = read_numbers("point", point)
-    if numbers.ndim != 1 or not numbers.size:
-        raise InputError(
-            f"point has shape {list(numbers.shape)}, but must be a vector with at least one entry: "
-            f"project one distribution at a time."
-        )
-    check_finite("point", numbers)
+    check_finite("point", point)
     # It is max(y − θ, 0) for the one θ that makes it sum to 1; with y sorted downwards, θ is
     # (y_1 + … + y_k − 1) / k for the largest k with y_k > θ. Measured from its largest entry, what can be
     # kept lies within 1 of zero: no digits are lost.
-    y = numbers.astype(np.float64) - numbers.max()
+    y = point - point.max()
     descending = np.sort(y)[::-1]
     thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
     kept = np.flatnonzero(descending > thresholds)[-1]
     return np.asarray(np.maximum(y - thresholds[kept], 0.0))
 
 
-# --- what a policy costs, from every state and action on
+def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """V^π [H+1, S] and Q^π [H, S, A], backward: Q_h = ℓ_h + E V_{h+1} and V_h(s) = Σ_a π_h(a|s) Q_h(s,a).
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PolicyBackup:
-    """The values of one policy under one loss: what `policy_backup` returns.
-
-    Examples
-    --------
-    >>> arms = MDP([[0, 0]], initial=0, horizon=1)
-    >>> policy_backup(arms, [[[0.5, 0.5]]], [[[1.0, 2.0]]]).value(arms)
-    1.5
+    >>> policy_backup(MDP([[0, 0]], initial=0, horizon=1), [[[0.5, 0.5]]], np.array([[[1.0, 2.0]]]))[0]
+    array([[1.5], [0. ]])
     """
-
-    values: FloatArray  # [H+1, S] V^π, the expected loss from a step and state on; the last row is 0
-    q: FloatArray  # [H, S, A] Q^π, the same after a given first action
-
-    def value(self, mdp: MDP) -> float:
-        """J(π) = ρ·V_1, the expected loss of the policy from the start."""
-        return float(mdp.initial @ self.values[0])
-
-
-def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: npt.ArrayLike) -> PolicyBackup:
-    """Evaluate a policy under a loss: Q_h = ℓ_h + E V_{h+1} and V_h(s) = Σ_a π_h(a|s) Q_h(s,a), backward.
-
-    Parameters
-    ----------
-    mdp : MDP
-    policy, loss : array_like [H, S, A]
-
-    Returns
-    -------
-    PolicyBackup
-
-    Raises
-    ------
-    InputError
-        If an array has the wrong shape, the loss is not finite, or the policy is no distribution.
-
-    Examples
-    --------
-    >>> arms = MDP([[0, 0]], initial=0, horizon=2)
-    >>> policy_backup(arms, [[[0.5, 0.5]]] * 2, [[[1.0, 2.0]]] * 2).q[0]
-    array([[2.5, 3.5]])
-    """
-    probability, cost = as_policy(mdp, policy), as_loss(mdp, loss)
+    probability = as_policy(mdp, policy)
     values = np.zeros((mdp.horizon + 1, mdp.n_states))
     q = np.empty(mdp.shape)
     for h in range(mdp.horizon - 1, -1, -1):
-        q[h] = cost[h] + mdp.transitions.expect(h, values[h + 1])
+        q[h] = loss[h] + mdp.transitions.expect(h, values[h + 1])
         values[h] = (probability[h] * q[h]).sum(axis=1)
-    return PolicyBackup(read_only(values), read_only(q))
+    return values, q
 
 
 # --- exponential weights, kept in logs; all act on the last axis
@@ -310,7 +326,7 @@ def normalised(logs: FloatArray) -> FloatArray:
 
 
 def with_floor(logs: FloatArray, floor: float) -> FloatArray:
-    """log((1 − A·f) π + f): the policy mixed with the uniform one (see `options`)."""
+    """log((1 − A·f) π + f): the policy mixed with the uniform one (see `learner`)."""
     if floor == 0:
         return logs
     return np.asarray(np.logaddexp(logs + np.log1p(-logs.shape[-1] * floor), np.log(floor)))

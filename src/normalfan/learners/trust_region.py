@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import check_choice
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.mirror import MirrorDescent, PolicyBackup, entropic_step, policy_backup
-from normalfan.learners.options import StepSize, check_positive, check_step_size, step_size
+from normalfan.learners.learner import StepSize, check_positive, check_step_size, step_size
+from normalfan.learners.mirror import MirrorDescent, entropic_step, policy_backup
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 
@@ -63,8 +63,7 @@ class TrustRegion(MirrorDescent):
         floor: float = 0.0,
         ties: TieRule = DEFAULT_TIES,
     ) -> None:
-        if kind not in get_args(Kind):
-            raise InputError(f"kind is {kind!r}, but must be one of {', '.join(get_args(Kind))}: choose one.")
+        check_choice("kind", kind, get_args(Kind))
         super().__init__(mdp, floor=floor)
         self.eta = check_step_size(eta, may_be_infinite=True)
         self.radius = check_positive("radius", radius, may_be_infinite=True)
@@ -80,28 +79,17 @@ class TrustRegion(MirrorDescent):
             weights = occupancy(self.mdp, policy).sum(axis=2).reshape(1, states)
             weights = weights / self.mdp.horizon if self.kind == "average" else weights
         logs = self._logs.reshape(*weights.shape, -1)
-        gaps = self._gaps(policy_backup(self.mdp, policy, loss)).reshape(logs.shape)
+        # Q minus its least value among the actions still in play; differences of rounding are none.
+        values, q = policy_backup(self.mdp, policy, loss)
+        gaps = q - q.min(axis=2, keepdims=True, where=self._logs > -np.inf, initial=np.inf)
+        gaps[gaps <= self.ties.allowance(values, self.mdp.reachable)[:, :, None]] = 0.0
+        gaps = gaps.reshape(logs.shape)
         eta = step_size(self.eta, round, may_be_infinite=True)
-        steps = _largest_steps(logs, gaps, weights, self.radius, eta)
+        steps = np.full(len(weights), eta)
+        divergence, _ = _divergence(logs, gaps, weights, steps)
+        binding = divergence > self.radius * (1 + RELATIVE_ACCURACY)
+        steps[binding] = _root(logs[binding], gaps[binding], weights[binding], self.radius, eta)
         return _charges(gaps, steps).reshape(self.mdp.shape)
-
-    def _gaps(self, backup: PolicyBackup) -> FloatArray:
-        """Q minus its least value among the actions still in play; differences of rounding are none."""
-        in_play = self._logs > -np.inf
-        gaps = backup.q - backup.q.min(axis=2, keepdims=True, where=in_play, initial=np.inf)
-        tied = gaps <= self.ties.allowance(backup.values, self.mdp.reachable)[:, :, None]
-        return np.where(tied, 0.0, gaps)
-
-
-def _largest_steps(
-    logs: FloatArray, gaps: FloatArray, weights: FloatArray, radius: float, eta: float
-) -> FloatArray:
-    """[G]: the largest step x ≤ η within the radius, for each group of states, [G, n, A]."""
-    steps = np.full(len(weights), eta)
-    divergence, _ = _divergence(logs, gaps, weights, steps)
-    binding = divergence > radius * (1 + RELATIVE_ACCURACY)
-    steps[binding] = _root(logs[binding], gaps[binding], weights[binding], radius, eta)
-    return steps
 
 
 def _root(logs: FloatArray, gaps: FloatArray, weights: FloatArray, radius: float, eta: float) -> FloatArray:

@@ -12,20 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalfan.geometry.bellman import optimal_backup
-from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.crossing import Crossing
-from normalfan.problem.arrays import FloatArray, first_index
-from normalfan.problem.mdp import MDP
+from normalfan.pricing.kernels import Tables
+from normalfan.problem.arrays import FloatArray, IntArray
+from normalfan.problem.mdp import Labels
 
 
 @dataclass(frozen=True, slots=True)
 class CostliestCell:
-    """The step and state at which the old plan pays most."""
+    """The step and state at which the plan that is priced pays most."""
 
     step: str  # by name, as the next three
     state: str  # in which it is
-    action: str  # what the old plan does there
+    action: str  # what the plan that is priced does there
     best_action: str  # what is optimal under the new loss
     paid: float  # the part of the price paid there
     step_index: int  # the same by index
@@ -34,42 +32,25 @@ class CostliestCell:
     best_action_index: int  # of `best_action`
 
 
-def costliest_cell(
-    mdp: MDP, crossing: Crossing, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES
-) -> CostliestCell | None:
-    """The costliest cell of `crossing = price(face, loss, ties=ties)`; None if nothing is paid."""
-    paid = crossing.attribution.sum(axis=2)
-    h, s = first_index(paid == paid.max())
-    if paid[h, s] == 0:
+def named_cell(labels: Labels, cell: IntArray, paid: float) -> CostliestCell | None:
+    """A cell (step, state, action, best action) by name; None where nothing is paid."""
+    h, s, action, best = cell.tolist()
+    if h < 0:
         return None
-    optimal = optimal_backup(mdp, loss).tied(mdp, ties)[h, s]
-    old, best = (
-        shortest_named(mdp, loss, h, s, int(actions.argmax())) for actions in (crossing.policy[h, s], optimal)
-    )
-    return CostliestCell(
-        step=mdp.labels.step(h),
-        state=mdp.labels.state(s),
-        action=mdp.labels.action(old),
-        best_action=mdp.labels.action(best),
-        paid=float(paid[h, s]),
-        step_index=h,
-        state_index=s,
-        action_index=old,
-        best_action_index=best,
-    )
+    names = (labels.step(h), labels.state(s), labels.action(action), labels.action(best))
+    return CostliestCell(*names, float(paid), h, s, action, best)
 
 
-def shortest_named(mdp: MDP, loss: FloatArray, h: int, s: int, action: int) -> int:
-    """Of the actions that cost and do at (h, s) what `action` does, the one with the shortest name."""
-    cost_alike = np.flatnonzero(loss[h, s] == loss[h, s, action]).tolist()
-    if len(cost_alike) == 1:
-        return action
+def shortest_named(tables: Tables, losses: FloatArray, steps: IntArray, cells: IntArray) -> IntArray:
+    """Of the actions that cost and do what an action does, the one with the shortest name, for each [n].
 
-    def leads_to(a: int) -> FloatArray:
-        mass = np.zeros(mdp.shape[1:])
-        mass[s, a] = 1.0
-        return mdp.transitions.push(h, mass)
-
-    there = leads_to(action)
-    same: list[int] = [a for a in cost_alike if np.array_equal(leads_to(a), there)]
-    return min(same, key=lambda a: len(mdp.labels.action(a)))
+    `losses` [n, A] are those of the step and state of each; `cells` [n, 2] are state and action.
+    """
+    mdp = tables.mdp
+    rows = tables.twins.reshape(-1, mdp.n_states, mdp.n_actions)
+    twins = rows[steps % len(rows), cells[:, 0]]
+    each, actions = np.arange(len(cells)), cells[:, 1]
+    same = (twins == twins[each, actions][:, None]) & (losses == losses[each, actions][:, None])
+    lengths = np.array([len(mdp.labels.action(a)) for a in range(mdp.n_actions)])
+    shortest: IntArray = np.where(same, lengths, lengths.max() + 1).argmin(axis=1)
+    return shortest

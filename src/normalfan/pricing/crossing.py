@@ -7,7 +7,8 @@ Staying on a face F under a loss ℓ costs at least
 
 with A the optimal advantages of ℓ: a sum of non-negative terms, not a difference of two large values. The
 minimiser's occupancy u shows where it is paid: Γ = Σ u_h(s,a) A_h(s,a). An advantage that the tie rule counts
-as none is none here too, hence Γ = 0 exactly when F meets the optimal face of ℓ.
+as none is none here too, hence Γ = 0 exactly when F meets the optimal face of ℓ. Where ℓ allows none of F's
+actions, all that it allows stand for them (docs/details/forbidden.md).
 """
 
 from __future__ import annotations
@@ -18,12 +19,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
+from normalfan.geometry.bellman import (
+    allowed_policy,
+    as_deterministic_policy,
+    occupancy,
+    optimal_backup,
+    restricted_backup,
+)
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.plots import new_figure
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import as_loss
+from normalfan.problem.mdp import MDP
 from normalfan.text import html_table, number
 
 
@@ -91,7 +99,7 @@ def price(face: Face, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> C
     Raises
     ------
     InputError
-        If the loss has the wrong shape or is not finite.
+        If the loss has the wrong shape or is no number.
 
     Examples
     --------
@@ -103,12 +111,28 @@ def price(face: Face, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> C
     mdp = face.mdp
     backup = optimal_backup(mdp, as_loss(mdp, loss))
     advantages = backup.settled(mdp, ties)
-    values, actions = restricted_backup(mdp, face.mask, advantages)
-    policy = as_deterministic_policy(mdp, actions)
+    allowed = advantages < np.inf
+    values, actions = restricted_backup(mdp, face.mask_under(backup.loss), advantages)
+    policy = as_deterministic_policy(mdp, actions, allowed)
     return Crossing(
         price=float(mdp.initial @ values[0]),
         value=backup.value(mdp),
-        attribution=read_only(occupancy(mdp, policy) * advantages),
+        attribution=read_only(occupancy(mdp, policy) * np.where(allowed, advantages, 0.0)),
+        policy=read_only(policy),
+        step_names=mdp.labels.steps,
+    )
+
+
+def price_policy(mdp: MDP, policy: FloatArray, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES) -> Crossing:
+    """The regret of a policy [H, S, A] under a loss, ⟨q, A⟩, in the same form."""
+    backup = optimal_backup(mdp, as_loss(mdp, loss))
+    advantages = backup.settled(mdp, ties)
+    policy = allowed_policy(mdp, policy, advantages)
+    attribution = occupancy(mdp, policy) * np.where(advantages < np.inf, advantages, 0.0)
+    return Crossing(
+        price=float(attribution.sum()),
+        value=backup.value(mdp),
+        attribution=read_only(attribution),
         policy=read_only(policy),
         step_names=mdp.labels.steps,
     )

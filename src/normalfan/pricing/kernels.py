@@ -7,111 +7,105 @@ The only place that asks which representation the transitions have. Every sweep 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
-from normalfan.problem.transitions import Dense, Deterministic, Sparse
+from normalfan.problem.transitions import Dense, Deterministic
 
 if TYPE_CHECKING:
-    from normalfan._kernels.buffers import States, Swept
-    from normalfan._kernels.successors import Tables
+    from normalfan._kernels.buffers import Problem, States, Swept
 
 Sweep: TypeAlias = "Callable[[FloatArray], Swept]"
-Kernel: TypeAlias = "Callable[[FloatArray, tuple[float, float], bool], Swept]"
-
-Twins: TypeAlias = npt.NDArray[np.int32]
 
 UNIT = 2.0**-53
 """The relative error of one rounding."""
 
 
-def twins_of(mdp: MDP) -> Twins:
-    """[K·S·A]: for each row of the transitions, the first action of its state with the same row."""
-    from normalfan._kernels.reading import first_twins
+class Tables:
+    """The transitions of a problem as kernels read them, each form laid out once, when it is needed."""
 
-    twins = np.empty((mdp.transitions.n_kernels, mdp.n_states * mdp.n_actions), dtype=np.int32)
-    for k, out in enumerate(twins):
-        kernel = mdp.transitions.csr(k)
-        first_twins(kernel.indptr, kernel.indices, kernel.data, mdp.n_actions, out)
-    return twins.reshape(-1)
+    def __init__(self, mdp: MDP) -> None:
+        self.mdp = mdp
+        kinds = mdp.transitions.n_kernels
+        self.per_step = 0 if kinds == 1 else mdp.n_states * mdp.n_actions  # rows from one step to the next
+
+    @cached_property
+    def twins(self) -> Any:
+        """For each row of the transitions, the first action of its state with the same row."""
+        from normalfan._kernels.reading import first_twins
+
+        twins = np.empty((self.mdp.transitions.n_kernels, self.mdp.n_states * self.mdp.n_actions), np.int32)
+        for k, out in enumerate(twins):
+            kernel = self.mdp.transitions.csr(k)
+            first_twins(kernel.indptr, kernel.indices, kernel.data, self.mdp.n_actions, out)
+        return twins.reshape(-1)
+
+    @cached_property
+    def rows(self) -> tuple[Any, Any, Any]:
+        """The transitions as sparse rows, of one kernel after the other: indptr, indices, weights."""
+        kernels = [self.mdp.transitions.csr(k) for k in range(self.mdp.transitions.n_kernels)]
+        return (
+            np.append(0, np.cumsum(np.concatenate([np.diff(kernel.indptr) for kernel in kernels]))),
+            np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32),
+            np.concatenate([kernel.data for kernel in kernels]),
+        )
+
+    def problem(self) -> Problem:
+        from normalfan._kernels.buffers import Problem, frozen
+
+        transitions = self.mdp.transitions
+        form: dict[str, Any]
+        if isinstance(transitions, Dense):
+            form = {"rows": transitions.kernels.reshape(-1, self.mdp.n_states)}
+        elif isinstance(transitions, Deterministic):
+            form = {"indices": frozen(transitions.nexts, np.int32)}
+        else:
+            indptr, indices, weights = self.rows
+            form = {
+                "indptr": frozen(indptr, np.int64),
+                "indices": frozen(indices, np.int32),
+                "weights": frozen(weights, np.float64),
+            }
+        return Problem(
+            self.mdp.shape,
+            self.per_step,
+            *reachable_states(self.mdp),
+            frozen(self.mdp.initial, np.float64),
+            self.mdp.is_certain,
+            frozen(self.twins, np.int32),
+            **form,
+        )
 
 
-def sweep_for(mdp: MDP, twins: Twins, ties: TieRule, *, full: bool) -> Sweep:
-    """The sweep of a problem, with its tables laid out once for all blocks."""
-    from normalfan._kernels import bandit
+def sweep_for(tables: Tables, ties: TieRule, *, full: bool) -> Sweep:
+    """The sweep of a problem."""
+    from normalfan._kernels import bandit, dense, successors
 
+    mdp, problem = tables.mdp, tables.problem()
     is_bandit = mdp.shape[:2] == (1, 1)
-    kernel = bandit.sweep if is_bandit else _kernel_of(mdp.transitions, mdp, twins)
+    kernel = bandit if is_bandit else successors if problem.rows is None else dense
     # What rounding can explain is in doubt, however narrow the rule.
     rounding = 0.0 if is_bandit else 8 * (2 * mdp.most_successors + 4) * UNIT
     rule = (ties.absolute * ties.band, max(ties.relative * ties.band, rounding))
 
     def sweep(losses: FloatArray) -> Swept:
-        swept = kernel(losses, rule, full)
+        swept: Swept = kernel.sweep(problem, losses, rule, full)
         swept.crossed[0] = False  # nothing came before
         return swept
 
     return sweep
 
 
-@singledispatch
-def _kernel_of(transitions: object, mdp: MDP, twins: Twins) -> Kernel:  # noqa: ARG001
-    raise TypeError(f"no sweep is known for transitions of type {type(transitions).__name__}")
-
-
-@_kernel_of.register(Dense)
-def _(transitions: Dense, mdp: MDP, twins: Twins) -> Kernel:
-    from normalfan._kernels import dense
-
-    whole = transitions.kernels.reshape(len(transitions.kernels), -1, mdp.n_states)
-    states = reachable_states(mdp)
-    return lambda losses, rule, full: dense.sweep(
-        losses, whole, twins, states, mdp.reachable, mdp.initial, rule, mdp.is_certain, full
-    )
-
-
-@_kernel_of.register(Deterministic)
-def _(transitions: Deterministic, mdp: MDP, twins: Twins) -> Kernel:
-    from normalfan._kernels.successors import Tables
-
-    return _successor_sweep(Tables(twins, transitions.nexts), mdp)
-
-
-@_kernel_of.register(Sparse)
-def _(transitions: Sparse, mdp: MDP, twins: Twins) -> Kernel:
-    from normalfan._kernels.successors import Tables
-
-    kernels = transitions.kernels
-    starts = np.cumsum([0] + [kernel.nnz for kernel in kernels[:-1]])
-    tables = Tables(
-        twins,
-        indices=np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32),
-        indptr=np.stack([kernel.indptr + start for kernel, start in zip(kernels, starts, strict=True)]),
-        weights=np.concatenate([kernel.data for kernel in kernels]),
-    )
-    return _successor_sweep(tables, mdp)
-
-
-def _successor_sweep(tables: Tables, mdp: MDP) -> Kernel:
-    from normalfan._kernels import successors
-
-    states = reachable_states(mdp)
-    return lambda losses, rule, full: successors.sweep(
-        losses, tables, states, mdp.initial, rule, mdp.is_certain, full
-    )
-
-
 def reachable_states(mdp: MDP) -> States:
-    from normalfan._kernels.buffers import States
+    from normalfan._kernels.buffers import States, frozen
 
     counts = mdp.reachable.sum(axis=1)
     return States(
-        ptr=np.append(0, np.cumsum(counts)).astype(np.int64),
-        idx=np.nonzero(mdp.reachable)[1].astype(np.int32),
+        ptr=frozen(np.append(0, np.cumsum(counts)), np.int64),
+        idx=frozen(np.nonzero(mdp.reachable)[1], np.int32),
     )

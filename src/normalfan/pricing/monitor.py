@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.array_files import pack_arrays, unpack_arrays
 from normalfan.errors import InputError
-from normalfan.files import written_atomically
+from normalfan.files import pack_arrays, unpack_arrays, written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.attribution import CostliestCell
 from normalfan.pricing.stream import BlockPricer
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
-from normalfan.problem.mdp import MDP
-from normalfan.problem.storage import mdp_from_arrays, mdp_to_arrays
+from normalfan.problem.mdp import MDP, mdp_from_arrays, mdp_to_arrays
 from normalfan.text import counted, html_table, number
 
 SNAPSHOT_SCHEMA = 1
@@ -66,6 +65,7 @@ class PricedRound:
     highest_price: float  # and at most this
     decided_exactly: bool  # the near-tie was decided in rational arithmetic
     by_step: tuple[float, ...] = field(repr=False)  # [H]: the part of the price paid at each step
+    costliest: CostliestCell | None = field(repr=False)  # where most of it is paid
 
     def _repr_html_(self) -> str:
         row = (self.round, number(self.price), number(self.value), "yes" if self.crossed else "no")
@@ -122,17 +122,33 @@ class Monitor:
         """
         called = self.rounds if number is None else number
         fresh = as_loss(self.mdp, loss, name=f"loss of round {called}")
+        ((priced, _),) = self.update_block([called], [np.array(fresh)])
+        return priced
+
+    def update_block(
+        self, numbers: Sequence[int], losses: Sequence[FloatArray]
+    ) -> list[tuple[PricedRound, float]]:
+        """Price rounds with these numbers and checked losses, each with the total up to it; all, or none.
+
+        The losses must not change afterwards. A refusal that comes from a block of several is not exact about
+        which of them it is.
+        """
         known = [] if self._previous is None else [self._previous]
-        motion = self.pricer(called - len(known), len(known), np.stack([*known, fresh]))
-        numbers = {name: column[-1].item() for name, column in motion.columns().items()}
-        priced = PricedRound(called, **numbers, by_step=tuple(motion.by_step[-1].tolist()))
-        total = self._sum + Fraction(priced.price)
-        if total > sys.float_info.max:
-            raise InputError(
-                f"prices up to round {called} add up beyond the range of float64, but their total must be "
-                f"finite: rescale the losses."
-            )
-        self._previous, self._sum, self.rounds = np.array(fresh), total, self.rounds + 1
+        priced_block = self.pricer(numbers[0] - len(known), len(known), np.stack([*known, *losses]))
+        motion = replace(priced_block, labels=self.mdp.labels)
+        columns = {name: column.tolist() for name, column in motion.columns().items()}
+        priced, exact = [], self._sum
+        for t, (called, by_step) in enumerate(zip(numbers, motion.by_step.tolist(), strict=True)):
+            row = {name: column[t] for name, column in columns.items()}
+            exact += Fraction(row["price"])
+            if exact > sys.float_info.max:
+                raise InputError(
+                    f"prices up to round {called} add up beyond the range of float64, but their total must "
+                    f"be finite: rescale the losses."
+                )
+            row |= {"by_step": tuple(by_step), "costliest": motion.costliest_cell(t)}
+            priced.append((PricedRound(called, **row), float(exact)))
+        self._previous, self._sum, self.rounds = losses[-1], exact, self.rounds + len(losses)
         return priced
 
     def save(self, path: str | Path, *, with_problem: bool = True) -> None:

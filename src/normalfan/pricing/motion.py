@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.dates import periods_of
+from normalfan.errors import InputError, check_choice
 from normalfan.plots import bar_width, new_figure, round_axis
+from normalfan.pricing.attribution import CostliestCell, named_cell
+from normalfan.pricing.plans import PREVIOUS, Plans, keeping
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
+from normalfan.problem.mdp import Labels
 from normalfan.text import counted, html_table, number, printable
 
 if TYPE_CHECKING:
@@ -52,8 +57,9 @@ class FullOnly(Generic[Column]):
 class PricedMotion:
     """Every round of a stream, priced: what `price_stream` returns.
 
-    Round 0 has no previous face: its price and its variation are 0. After ``detail="prices"`` there are no
-    `by_step`, `variations`, `margins` and `advantage_gaps`; asking for them is an `InputError`.
+    Rounds without the plan that was asked for (round 0 has none before it) have price 0. After
+    ``detail="prices"`` there are no `by_step`, `variations`, `margins` and `advantage_gaps`; asking for them
+    is an `InputError`.
 
     Examples
     --------
@@ -64,7 +70,7 @@ class PricedMotion:
     """
 
     prices: FloatArray  # [T]: Γ_t, what keeping the best of the previous optimal plans costs
-    values: FloatArray  # [T]: J*_t, the best expected loss
+    values: FloatArray  # [T]: J*_t, the best expected loss, or reward
     crossed: BoolArray  # [T]: the optimal face is not the previous one
     dimensions: IntArray  # [T]: of the optimal face; 0 if one plan alone is optimal
     ambiguous: BoolArray  # [T]: the price or the crossing depends on how a near-tie is read
@@ -72,12 +78,16 @@ class PricedMotion:
     highest_prices: FloatArray  # [T]: and at most this; they differ by rounding, or by the open near-ties
     decided_exactly: BoolArray  # [T]: the near-ties were decided in rational arithmetic
     by_step: FullOnly[FloatArray] = FullOnly()  # [T, H]: the part of each price paid at each step
+    cells: FullOnly[IntArray] = FullOnly()  # [T, 4]: step, state, action that pay most, best action; or -1
+    cell_prices: FullOnly[FloatArray] = FullOnly()  # [T]: the part of each price paid there
     variations: FullOnly[FloatArray] = FullOnly()  # [T, 3]: ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞
     margins: FullOnly[FloatArray] = FullOnly()  # [T]: what the best plan outside the face loses, or ∞
     margin_exact: FullOnly[BoolArray] = FullOnly()  # [T]: the margin is exact, not a lower bound
     advantage_gaps: FullOnly[FloatArray] = FullOnly()  # [T]: the least advantage of an action left out
     round_names: tuple[str, ...] | None = None  # [T]; None if rounds are numbered
-    step_names: tuple[str, ...] | None = None  # [H]; None if steps are numbered
+    labels: Labels = field(default_factory=Labels)  # of steps, states and actions
+    plans: Plans = PREVIOUS  # what was priced
+    rewards: bool = False  # `values` are rewards, the more the better; prices are what is lost either way
 
     @property
     def details(self) -> PricedMotion:
@@ -88,6 +98,12 @@ class PricedMotion:
     def total(self) -> float:
         """The sum of all prices, rounded once at the end."""
         return math.fsum(self.prices)
+
+    @property
+    def kept_values(self) -> FloatArray:
+        """[T]: the expected loss, or reward, of the plans that were priced."""
+        kept: FloatArray = self.values - self.prices if self.rewards else self.values + self.prices
+        return kept
 
     def variation(self, norm: str | float = "l1") -> FloatArray:
         """‖ℓ_t − ℓ_{t−1}‖ [T] in "l1", "l2" or "linf" (or 1, 2, inf): how far the loss moved."""
@@ -101,6 +117,10 @@ class PricedMotion:
     def round_name(self, t: int) -> str:
         """What round `t` is called: its name, or its number if rounds have no names."""
         return self.round_names[t] if self.round_names else str(t)
+
+    def costliest_cell(self, t: int) -> CostliestCell | None:
+        """Where most of the price of round `t` is paid, by name; None if nothing is."""
+        return named_cell(self.labels, self.cells[t], self.cell_prices[t])
 
     def columns(self) -> dict[str, Any]:
         """Arrays [T] by their name in frames, files and `PricedRound`: `price`, `value`, …; no `by_step`."""
@@ -124,7 +144,7 @@ class PricedMotion:
         return columns
 
     def to_frame(self, *, long: bool = False) -> polars.DataFrame:
-        """The rounds as a table: `round` (name or number) and every column of `columns`.
+        """The rounds as a table: `round` (name or number), every column of `columns`, the costliest cell.
 
         With `long`, one row for each round and step: `round`, `step`, and the `price` paid there.
         """
@@ -132,9 +152,9 @@ class PricedMotion:
 
         rounds = np.array(self.round_names or range(len(self.prices)))
         if not long:
-            return polars.DataFrame({"round": rounds} | self.columns())
+            return polars.DataFrame({"round": rounds} | self.columns() | self._cell_columns())
         n_rounds, horizon = self.by_step.shape
-        steps = np.array(self.step_names or range(horizon))
+        steps = np.array(self.labels.steps or range(horizon))
         return polars.DataFrame(
             {
                 "round": np.repeat(rounds, horizon),
@@ -143,10 +163,24 @@ class PricedMotion:
             }
         )
 
+    def by_period(self, period: str) -> polars.DataFrame:
+        """Prices and values summed by "week", "month" or "year", if rounds are dates: `period`, `price`, …
+
+        A period has the number of its `rounds`; a week is called as in ISO 8601, such as 2021-W07.
+        """
+        import polars
+
+        columns = {"period": periods_of([self.round_name(t) for t in range(len(self.prices))], period)}
+        frame = polars.DataFrame(columns | {"price": self.prices, "value": self.values})
+        sums = polars.col("price", "value").sum(), polars.len().cast(polars.Int64).alias("rounds")
+        return frame.group_by("period", maintain_order=True).agg(*sums)
+
     def plot(self, norm: str | float = "l1") -> Any:
         """Draw every price and, below, how far the loss moved: a matplotlib figure."""
         moved = self.variation(norm)
-        figure, above = new_figure("What keeping the previous plan costs", y="price", size=(7.2, 4.8))
+        figure, above = new_figure(
+            f"{keeping(self.plans.name, self.plans.short)}: what it costs", y="price", size=(7.2, 4.8)
+        )
         grid = figure.add_gridspec(2, 1, height_ratios=(2, 1))
         above.set_subplotspec(grid[0])
         below = figure.add_subplot(grid[1], sharex=above)
@@ -171,6 +205,15 @@ class PricedMotion:
         rows = [(self.round_name(t), number(self.prices[t]), number(self.values[t])) for t in top]
         return html_table(f"{self._in_short()}; the costliest rounds", ("round", "price", "value"), rows)
 
+    def _cell_columns(self) -> dict[str, Any]:
+        if not self._is_full:
+            return {}
+        cells = [self.costliest_cell(t) for t in range(len(self.prices))]
+        return {
+            f"costliest_{name}": [None if cell is None else getattr(cell, name) for cell in cells]
+            for name in ("step", "state", "action", "best_action", "paid")
+        }
+
     @property
     def _is_full(self) -> bool:
         return vars(self)["by_step"] is not None
@@ -184,6 +227,14 @@ class PricedMotion:
         return f"{text}, {unsure:,} ambiguous" if unsure else text
 
 
+def each_array(function: Callable[..., Any], *parts: PricedMotion) -> dict[str, Any]:
+    """The fields of a motion: arrays are `function` of those of the parts, the others as in the first."""
+    return {
+        name: function(*(vars(part)[name] for part in parts)) if isinstance(first, np.ndarray) else first
+        for name, first in vars(parts[0]).items()
+    }
+
+
 def in_norm(variations: FloatArray, norm: str | float) -> FloatArray:
     """The column of `variations` [T, 3] that belongs to a norm."""
     return variations[:, NORMS.index(norm_name(norm))]
@@ -193,8 +244,5 @@ def norm_name(norm: str | float) -> str:
     """One of `NORMS`, however it is written."""
     asked = norm.lower() if isinstance(norm, str) else norm
     name = _NORM_NAMES.get(asked, asked)
-    if name not in NORMS:
-        raise InputError(
-            f'norm is {norm!r}, but must be "l1", "l2" or "linf" (or 1, 2, inf): choose one of them.'
-        )
+    check_choice("norm", name, NORMS)
     return str(name)

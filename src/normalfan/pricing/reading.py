@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,8 @@ import numpy.typing as npt
 from normalfan.exact.certify import exact_advantages
 from normalfan.geometry.face import canonical
 from normalfan.geometry.ties import TieRule
-from normalfan.pricing.kernels import UNIT, Twins
+from normalfan.pricing.kernels import UNIT, Tables
 from normalfan.problem.arrays import BoolArray, FloatArray
-from normalfan.problem.mdp import MDP
 
 DOUBTFUL, SURE = 1, 2
 
@@ -74,28 +73,25 @@ class Doubts:
 
 
 class Reader:
-    """Reads losses of one problem; its tables are laid out when the first near-tie turns up."""
+    """Reads losses of one problem."""
 
-    def __init__(self, mdp: MDP, twins: Twins, ties: TieRule, *, exactly: bool = False) -> None:
-        self.mdp = mdp
-        self.twins = twins
+    def __init__(self, tables: Tables, ties: TieRule, *, exactly: bool = False) -> None:
+        self.tables = tables
+        self.mdp = mdp = tables.mdp
         self.ties = ties
         self.exactly = exactly
         # A bound on the relative error of a price that is summed up in floats from given advantages.
         self.rounding = 8.0 * (mdp.horizon + 1) * (mdp.most_successors + 4) * UNIT
 
     @cached_property
-    def rows(self) -> tuple[Any, ...]:
-        """The transitions as sparse rows: rows from one step to the next, indptr, indices, weights, sums."""
+    def sums(self) -> FloatArray:
+        """Of each row of the transitions: the exact sum as two floats, and a bound on what they leave out."""
         from normalfan._kernels.reading import row_sums
 
-        kernels = [self.mdp.transitions.csr(k) for k in range(self.mdp.transitions.n_kernels)]
-        indptr = np.append(0, np.cumsum(np.concatenate([np.diff(kernel.indptr) for kernel in kernels])))
-        indices = np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32)
-        weights = np.concatenate([kernel.data for kernel in kernels])
-        sums = np.empty((len(self.twins), 3))
+        indptr, _, weights = self.tables.rows
+        sums = np.empty((len(indptr) - 1, 3))
         row_sums(indptr, weights, sums)
-        return 0 if len(kernels) == 1 else len(self.twins) // len(kernels), indptr, indices, weights, sums
+        return sums
 
     def doubts_of_cleared(self, prices: FloatArray, sizes: FloatArray) -> tuple[Doubts, BoolArray]:
         """Of rounds without near-ties, where only rounding is open; and those whose interval is wide.
@@ -112,7 +108,7 @@ class Reader:
         return Doubts(no, lowest, highest, no.copy()), wide
 
     def read(self, loss: FloatArray) -> Reading:
-        """Read one loss [H, S, A] of finite numbers whose sums over a horizon are finite."""
+        """Read one loss [H, S, A] of numbers, or inf, whose sums over a horizon are finite."""
         reading = self._read_in_pairs(loss)
         return self._read_exactly(loss) if self.exactly and self._face_is_open(reading.marks) else reading
 
@@ -131,8 +127,9 @@ class Reader:
         marks = np.zeros(shape, dtype=np.int8)
         rule = (math.ldexp(self.ties.absolute, -exponent), self.ties.relative, self.ties.band)
         read_kernel(
-            scaled, self.mdp.reachable, *self.rows, self.twins, rule, advantages, low, high, marks,
-            *(np.zeros(layers) for _ in range(4)), Room(*np.empty((4, shape[2]))),
+            scaled, self.mdp.reachable, self.tables.per_step, *self.tables.rows, self.sums, self.tables.twins,
+            rule, advantages, low, high, marks, *(np.zeros(layers) for _ in range(4)),
+            Room(*np.empty((4, shape[2]))),
         )  # fmt: skip
         return Reading(np.ldexp(advantages, exponent), low, high, marks, exponent)
 
@@ -154,15 +151,19 @@ class Reader:
         for h in range(self.mdp.horizon - 1, -1, -1):
             onward = self.mdp.transitions.expect(h, ahead)
             low, high = new.low[h] + onward[:, :, 0], new.high[h] + onward[:, :, 1]
-            possible, sure = marks[h] > 0, marks[h] == SURE
-            least = np.where(possible, low, np.inf).min(axis=1)
+            allowed = new.low[h] < np.inf
+            possible, sure = (marks[h] > 0) & allowed, (marks[h] == SURE) & allowed
+            # In some reading nothing that was kept may be allowed any more: then all that is allowed counts.
+            lost = ~sure.any(axis=1) & ((marks[h] > 0) & ~allowed).any(axis=1) | ~possible.any(axis=1)
+            least = np.where(possible | lost[:, None], low, np.inf).min(axis=1)
             most = np.where(
                 sure.any(axis=1),
                 np.where(sure, high, np.inf).min(axis=1),
-                np.where(possible, high, -np.inf).max(axis=1),
+                np.where(
+                    possible.any(axis=1), np.where(possible, high, -np.inf).max(axis=1), high.min(axis=1)
+                ),
             )
-            reached = possible.any(axis=1)
-            ahead = np.where(reached[:, None], np.stack([least, most], axis=1), 0.0)
+            ahead = np.where(allowed.any(axis=1)[:, None], np.stack([least, most], axis=1), 0.0)
         low, high = self.mdp.initial @ ahead
         return float(low), float(high)
 
@@ -181,7 +182,7 @@ class Reader:
 
 def _exponent(loss: FloatArray) -> int:
     """Losses near the ends of the range of floats are read in other units, which costs no digit."""
-    largest = float(np.abs(loss).max(initial=0.0))
+    largest = float(np.abs(loss).max(initial=0.0, where=loss < np.inf))
     if largest > 2.0**1000:
         return 8
     return -600 if 0.0 < largest < 2.0**-400 else 0

@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.kernels import sweep_for, twins_of
-from normalfan.pricing.motion import PricedMotion
+from normalfan.pricing.attribution import shortest_named
+from normalfan.pricing.kernels import Tables, sweep_for
+from normalfan.pricing.motion import PricedMotion, each_array
+from normalfan.pricing.pairs import PairPricer, PolicyPricer
+from normalfan.pricing.plans import Against, read_plans
 from normalfan.pricing.reading import Doubts, Reader
-from normalfan.problem.arrays import FloatArray, check_finite, read_only
-from normalfan.problem.losses import Losses, as_stream, names_of_rounds
-from normalfan.problem.mdp import MDP
+from normalfan.problem.arrays import FloatArray, IntArray, check_losses, read_only
+from normalfan.problem.losses import Losses, are_rewards, as_stream, forbid, names_of_rounds
+from normalfan.problem.mdp import MDP, check_way_on
 from normalfan.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ Detail = Literal["full", "prices"]
 
 ROW_COLUMNS = ("prices", "crossed", "dimensions")
 PRICE_COLUMNS = (*ROW_COLUMNS, "values")
-DETAIL_COLUMNS = ("by_step", "margins", "margin_exact", "advantage_gaps")
+DETAIL_COLUMNS = ("by_step", "cells", "cell_prices", "margins", "margin_exact", "advantage_gaps")
 """What a sweep tells of a round: always, and in full detail."""
 
 BLOCK_BYTES = 2**26
@@ -45,13 +48,14 @@ def price_stream(
     mdp: MDP,
     losses: Losses,
     *,
+    against: Against = "previous",
     ties: TieRule = DEFAULT_TIES,
     progress: bool = False,
     detail: Detail = "full",
     exact_when_ambiguous: bool = False,
     threads: int = 1,
 ) -> PricedMotion:
-    """Price every round of a stream against the optimal face of the round before it.
+    """Price every round of a stream against the optimal face of the round before it, or against any plan.
 
     The price of round t is the least regret, under its loss ℓ_t, of staying with plans that were optimal
     under ℓ_{t−1}:  Γ_t = min_{u ∈ F(ℓ_{t−1})} ⟨u, ℓ_t⟩ − min_q ⟨q, ℓ_t⟩,  with Γ_0 = 0.
@@ -61,7 +65,13 @@ def price_stream(
     mdp : MDP
     losses : array_like [T, H, S, A], LossStream, or iterable of array_like [H, S, A]
         Rewards: pass `nf.rewards(array)`. Prices times quantities: `nf.FactoredLosses`. The same at every
-        step: `nf.ArrayLosses(array, axes="TSA")`. Files: `nf.io.open_losses`.
+        step: `nf.ArrayLosses(array, axes="TSA")`. Files: `nf.io.open_losses`. inf: not allowed.
+    against : {"previous", "first"}, int, losses or array_like, default "previous"
+        Which plan is priced: that of so many rounds before (k rounds are kept in memory, and the first k
+        have no such plan: their price is 0); the "first" one, never changed; those of forecasts, one for
+        each round; a policy, [H, S, A] or actions [H, S]. `crossed` and `variations` then compare a round
+        with the loss that the plan was made for; with a policy, `crossed` says that it is not optimal, and
+        `variations` are as before.
     ties : TieRule, optional
         Which differences count as none.
     progress : bool, default False
@@ -81,7 +91,8 @@ def price_stream(
     Raises
     ------
     InputError
-        If there is no round, if a loss has the wrong shape or is not finite, or if an option is unknown.
+        If there is no round, if a loss has the wrong shape or is no number, if forecasts do not fit the
+        rounds, or if an option is unknown.
 
     Examples
     --------
@@ -90,24 +101,38 @@ def price_stream(
     >>> motion = nf.price_stream(nf.MDP([[0, 0]], initial=0, horizon=1), losses)
     >>> motion.prices, motion.variation("l1")                     # far but free, then near but priced
     (array([0. , 0. , 0.5]), array([0. , 8. , 9.5]))
+    >>> nf.price_stream(nf.MDP([[0, 0]], initial=0, horizon=1), losses, against=[[1]]).prices     # my plan
+    array([1., 9., 0.])
     """
-    if detail not in ("full", "prices"):
-        raise InputError(f'detail is {detail!r}, but must be "full" or "prices": choose one of them.')
-    if threads < 1:
-        raise InputError(f"threads is {threads}, but must be at least 1: leave it out for one thread.")
+    check_choice("detail", detail, ("full", "prices"))
+    check_whole("threads", threads, "leave it out for one thread")
     stream = as_stream(losses)
     pricer = BlockPricer(mdp, ties, full=detail == "full", exact_when_ambiguous=exact_when_ambiguous)
-    blocks = _numbered(stream.blocks(mdp.shape, block_rounds(mdp, is_view=stream.is_view)))
+    plans = read_plans(mdp, against, stream)
+    rounds = block_rounds(mdp, is_view=stream.is_view)
+    work: Callable[..., PricedMotion] = pricer
+    blocks: Iterable[tuple[Any, ...]] = numbered(stream.blocks(mdp.shape, rounds))
+    if plans.policy is not None:
+        work = PolicyPricer(pricer, plans.policy)
+    elif plans.age != 1:
+        halves = numbered(stream.blocks(mdp.shape, max(1, rounds // 2)))  # pairs have twice as many rows
+        work, blocks = PairPricer(pricer), plans.made_for(mdp, halves)
     parts = []
     with progress_bar("pricing", stream.n_rounds, progress) as advance:
-        for part in _in_order(pricer, blocks, threads):
+        for part in _in_order(work, blocks, threads):
             parts.append(part)
             advance(len(part.prices))
     if not parts:
         raise InputError("losses have no round, but a stream needs at least one: check the source.")
-    joined = _each_array(lambda *arrays: read_only(np.concatenate(arrays)), *parts)
-    names = {"round_names": names_of_rounds(stream), "step_names": mdp.labels.steps}
-    return PricedMotion(**(joined | names))
+    joined = each_array(lambda *arrays: read_only(np.concatenate(arrays)), *parts)
+    told: dict[str, Any] = {
+        "round_names": names_of_rounds(stream),
+        "labels": mdp.labels,
+        "plans": plans,
+    }
+    if are_rewards(stream):
+        told |= {"values": read_only(0.0 - joined["values"]), "rewards": True}
+    return PricedMotion(**(joined | told))
 
 
 def block_rounds(mdp: MDP, *, is_view: bool) -> int:
@@ -131,21 +156,36 @@ class BlockPricer:
         self.full = full
         self.detail_columns = DETAIL_COLUMNS if full else ()
         self.exact_when_ambiguous = exact_when_ambiguous
-        twins = twins_of(mdp)
-        self.sweep = sweep_for(mdp, twins, ties, full=full)
-        self.reader = Reader(mdp, twins, ties, exactly=exact_when_ambiguous)
+        self.tables = Tables(mdp)
+        self.sweep = sweep_for(self.tables, ties, full=full)
+        self.reader = Reader(self.tables, ties, exactly=exact_when_ambiguous)
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray) -> PricedMotion:
         """Price a block that begins with round `first_round`; its `shared` rounds are the last block's."""
+        given, losses = losses, forbid(self.mdp, losses)
         swept = self.sweep(losses)
-        if not swept.finite.all():
-            check_finite("losses", losses, offset=(first_round,))
-            raise _overflow(first_round + int(swept.finite.argmin()))
+        if swept.closed.any() or not swept.finite.all():
+            check_losses("losses", given, offset=(first_round,))
+            for t in np.flatnonzero(swept.closed).tolist():
+                check_way_on(self.mdp, losses[t] < np.inf, f"losses[{first_round + t}]")
+            if not swept.finite.all():
+                raise overflow(first_round + int(swept.finite.argmin()))
         full: dict[str, Any] = {"variations": _variations(losses, first_round)} if self.full else {}
         doubts = self._settle(losses, swept, shared)
+        if self.full:
+            self.name_moves(losses, swept.cells)
         columns = {name: getattr(swept, name) for name in (*PRICE_COLUMNS, *self.detail_columns)}
         motion = PricedMotion(**columns, **vars(doubts), **full)
-        return PricedMotion(**_each_array(lambda rounds: rounds[shared:], motion))
+        return PricedMotion(**each_array(lambda rounds: rounds[shared:], motion))
+
+    def name_moves(self, losses: FloatArray, cells: IntArray) -> None:
+        """Call the moves of the costliest cells by their shortest names, in place."""
+        rounds = np.flatnonzero(cells[:, 0] >= 0)
+        steps, states = cells[rounds, 0], cells[rounds, 1]
+        charged = losses[rounds, steps, states]
+        for column in (2, 3):
+            moves = np.stack([states, cells[rounds, column]], axis=1)
+            cells[rounds, column] = shortest_named(self.tables, charged, steps, moves)
 
     def _settle(self, losses: FloatArray, swept: Swept, shared: int) -> Doubts:
         """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
@@ -174,19 +214,20 @@ def _variations(losses: FloatArray, first_round: int) -> FloatArray:
     moved: FloatArray
     moved, all_finite = variations(losses)
     if not all_finite:  # at a state that no policy reaches, or a distance beyond all floats
-        check_finite("losses", losses, offset=(first_round,))
-        raise _overflow(first_round + int(np.isfinite(moved).all(axis=1).argmin()))
+        check_losses("losses", losses, offset=(first_round,))
+        raise overflow(first_round + int(np.isfinite(moved).all(axis=1).argmin()))
     return moved
 
 
-def _overflow(number: int) -> InputError:
+def overflow(number: int) -> InputError:
+    """The refusal of a round whose losses float64 cannot add."""
     return InputError(
         f"losses of round {number} add up beyond the range of float64, but sums over a horizon and "
         f"differences from the round before must be finite: rescale the losses."
     )
 
 
-def _numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:
+def numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:
     """Each block with the number of its first round and of the rounds it shares with the last."""
     done = 0
     for block in blocks:
@@ -196,8 +237,8 @@ def _numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArr
 
 
 def _in_order(
-    work: Callable[[int, int, FloatArray], PricedMotion],
-    blocks: Iterable[tuple[int, int, FloatArray]],
+    work: Callable[..., PricedMotion],
+    blocks: Iterable[tuple[Any, ...]],
     threads: int,
 ) -> Iterator[PricedMotion]:
     """Apply `work` to blocks by `threads` threads, reading no further ahead than they need."""
@@ -212,11 +253,3 @@ def _in_order(
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
-
-
-def _each_array(function: Callable[..., Any], *parts: PricedMotion) -> dict[str, Any]:
-    """`function` of the parts' arrays, by the name of the field; fields that are None stay None."""
-    return {
-        name: None if first is None else function(*(vars(part)[name] for part in parts))
-        for name, first in vars(parts[0]).items()
-    }

@@ -1,25 +1,29 @@
 """A priced stream in a few numbers: how often it mattered, where, and whether loss variation knew.
 
 A round is *free* if its price is zero, *negligible* if its price is below one percent of the round's value
-(|J*_t|), and *priced* otherwise. The first round has no plan before it and counts as none of them.
+(|J*_t|), and *priced* otherwise. A round without a plan, such as the first, counts as none of them.
+
+Slow drift hides from a plan that is one round old: each step is free or nearly so. So beside the total of
+what was priced stand those of a plan one round old and of the first plan, never changed.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.attribution import CostliestCell, costliest_cell
-from normalfan.pricing.crossing import price
+from normalfan.pricing.attribution import CostliestCell
 from normalfan.pricing.motion import PricedMotion, norm_name
+from normalfan.pricing.plans import FIRST, PREVIOUS, Plans
+from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, IntArray
-from normalfan.problem.losses import Losses, LossStream, as_stream, rounds_of
+from normalfan.problem.losses import Losses, as_stream, rounds_of
 from normalfan.problem.mdp import MDP
 from normalfan.text import counted, html_table, number, printable
 
@@ -33,7 +37,7 @@ class CostlyRound:
     round: int  # its number
     name: str  # what it is called
     price: float  # Γ_t
-    value: float  # J*_t, the best expected loss
+    value: float  # J*_t, the best expected loss, or reward
     variation: float  # how far the loss moved
     variation_rank: int  # 1 + the number of rounds that moved further
     cell: CostliestCell | None  # None where only a closer reading of a near-tie finds a price
@@ -49,16 +53,22 @@ class Summary:
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = [[[[0.0, 1.0]]], [[[0.0, 9.0]]], [[[2.0, 1.5]]]]
     >>> summarise(arms, losses, nf.price_stream(arms, losses))
-    Summary: 3 rounds, 1 free, 0 negligible, 1 priced, total price 0.5; costliest: 2 (0.5)
+    Summary: 3 rounds, 1 free, 0 negligible, 1 priced, price 0.5 (never changed: 0.5); costliest: 2 (0.5)
     """
 
+    plan: str  # what was priced, in words
+    plan_in_short: str  # likewise
+    rewards: bool  # values are rewards; prices are what is lost
     rounds: int  # how many
+    planless: int  # rounds at the beginning that have no such plan
     free: int  # rounds without a price
     negligible: int  # with a price below 1 % of the round's value
     priced: int  # with a higher one
-    crossed: int  # rounds whose optimal face is not the one before
+    crossed: int  # rounds whose optimal face is not that of the plan
     total: float  # the sum of all prices
-    value: float  # the sum of all best expected losses J*
+    one_round_old: float  # the total if the plan of the round before is kept
+    never_changed: float  # the total if the plan of the first round is kept
+    value: float  # the sum of all best expected losses J*, or rewards
     costliest: tuple[CostlyRound, ...]  # costliest first; rounds without a price are left out
     norm: str  # of the loss variation
     free_variation: float  # the share of the loss variation that fell on free rounds
@@ -67,13 +77,14 @@ class Summary:
     ambiguous: int  # rounds whose price or crossing depends on a near-tie
     total_lowest: float  # the exact total is at least this
     total_highest: float  # and at most this; they differ by rounding, and by the open near-ties
+    never_changed_prices: FloatArray = field(compare=False)  # [T]: of the plan of the first round
 
     def __repr__(self) -> str:
         top = ", ".join(f"{printable(one.name):.40} ({number(one.price)})" for one in self.costliest[:3])
         return f"Summary: {self._in_short()}" + (f"; costliest: {top}" if top else "")
 
     def _repr_html_(self) -> str:
-        places = ("step", "state", "old plan", "best action", "paid there")
+        places = ("step", "state", self.plan_in_short.removeprefix("the "), "best action", "paid there")
         head = ("round", "price", "rank by variation", *places)
         rows = [
             (one.name, number(one.price), one.variation_rank, *_cell_texts(one.cell))
@@ -81,10 +92,15 @@ class Summary:
         ]
         return html_table(f"{self._in_short()}; the costliest rounds", head, rows)
 
+    def to_dict(self) -> dict[str, Any]:
+        """All that is no array, as `--json` prints it."""
+        return {name: entry for name, entry in asdict(self).items() if not isinstance(entry, np.ndarray)}
+
     def _in_short(self) -> str:
         return (
             f"{counted(self.rounds, 'round')}, {self.free:,} free, {self.negligible:,} negligible, "
-            f"{self.priced:,} priced, total price {number(self.total)}"
+            f"{self.priced:,} priced, price {number(self.total)} "
+            f"(never changed: {number(self.never_changed)})"
         )
 
 
@@ -97,7 +113,7 @@ def summarise(
     norm: str | float = "l1",
     ties: TieRule = DEFAULT_TIES,
 ) -> Summary:
-    """Sum up a priced stream; its costliest rounds are read once more.
+    """Sum up a priced stream: the losses are read once more, for the plan that is never changed.
 
     Parameters
     ----------
@@ -105,7 +121,7 @@ def summarise(
     losses : array_like [T, H, S, A] or LossStream
         The losses that were priced; they must be readable a second time.
     motion : PricedMotion
-        What `price_stream(mdp, losses, ties=ties)` returned.
+        What `price_stream(mdp, losses, ties=ties)` returned, against whichever plan.
     costliest : int, default 5
         How many of the costliest rounds to look at.
     norm : {"l1", "l2", "linf", 1, 2, inf}, default "l1"
@@ -128,7 +144,18 @@ def summarise(
     >>> summarise(arms, losses, nf.price_stream(arms, losses)).costliest[0].cell.paid
     0.5
     """
+    stream = as_stream(losses)
+    rounds_of(stream, 0, 1)  # refuses what was used up
+
+    def prices_of(plans: Plans) -> FloatArray:
+        if motion.plans.name == plans.name:
+            return motion.prices
+        against = "first" if plans is FIRST else "previous"
+        return price_stream(mdp, stream, against=against, ties=ties, detail="prices").prices
+
     kinds = kinds_of_rounds(motion)
+    planless = motion.plans.planless
+    unchanging = prices_of(FIRST)
     moved = motion.variation(norm)
     ranks = ranks_from_largest(moved)
     costly = tuple(
@@ -139,45 +166,46 @@ def summarise(
             value=float(motion.values[t]),
             variation=float(moved[t]),
             variation_rank=int(ranks[t]),
-            cell=_costliest_cell(mdp, as_stream(losses), t, ties),
+            cell=motion.costliest_cell(t),
         )
         for t in motion.costliest(costliest).tolist()
     )
     counts = Counter(kinds.tolist())
     return Summary(
+        plan=motion.plans.name,
+        plan_in_short=motion.plans.short,
+        rewards=motion.rewards,
         rounds=len(kinds),
+        planless=min(planless, len(kinds)),
         **{kind: counts[kind] for kind in ("free", "negligible", "priced")},
         crossed=int(np.count_nonzero(motion.crossed)),
         total=motion.total,
+        one_round_old=math.fsum(prices_of(PREVIOUS)),
+        never_changed=math.fsum(unchanging),
         value=math.fsum(motion.values),
         costliest=costly,
         norm=norm_name(norm),
         free_variation=float(moved[motion.prices == 0].sum() / moved.sum()) if moved.any() else 0.0,
-        rank_correlation=_rank_correlation(motion.prices[1:], moved[1:]),
+        rank_correlation=_rank_correlation(motion.prices[planless:], moved[planless:]),
         shared=sum(one.variation_rank <= len(costly) for one in costly),
         ambiguous=int(np.count_nonzero(motion.ambiguous)),
         total_lowest=_sum_rounded(motion.lowest_prices, -math.inf),
         total_highest=_sum_rounded(motion.highest_prices, math.inf),
+        never_changed_prices=unchanging,
     )
 
 
 def kinds_of_rounds(motion: PricedMotion) -> npt.NDArray[np.str_]:
-    """[T]: "first", "free", "negligible" or "priced"."""
+    """[T]: "planless", "free", "negligible" or "priced"."""
     small = motion.prices < NEGLIGIBLE * np.abs(motion.values)
     kinds = np.where(motion.prices == 0, "free", np.where(small, "negligible", "priced"))
-    kinds[:1] = "first"
+    kinds[: motion.plans.planless] = "planless"
     return kinds
 
 
 def ranks_from_largest(numbers: FloatArray) -> IntArray:
     """1 + how many are larger, for each number: equal ones share a rank."""
     return 1 + len(numbers) - np.searchsorted(np.sort(numbers), numbers, side="right")
-
-
-def _costliest_cell(mdp: MDP, stream: LossStream, t: int, ties: TieRule) -> CostliestCell | None:
-    previous, loss = next(rounds_of(stream, t - 1, t + 1).blocks(mdp.shape, 2))
-    crossing = price(optimal_face(mdp, previous, ties=ties), loss, ties=ties)
-    return costliest_cell(mdp, crossing, loss, ties=ties)
 
 
 def _sum_rounded(numbers: FloatArray, towards: float) -> float:
@@ -195,8 +223,14 @@ def _cell_texts(cell: CostliestCell | None) -> tuple[str, ...]:
 
 def _rank_correlation(first: FloatArray, second: FloatArray) -> float | None:
     """Spearman's; None where one of the columns is constant."""
+    # Not scipy.stats.spearmanr: its import would take a third of the time of `normalfan price`.
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    from scipy.stats import spearmanr
+    return float(np.corrcoef(_mean_ranks(first), _mean_ranks(second))[0, 1])
 
-    return float(spearmanr(first, second).statistic)
+
+def _mean_ranks(numbers: FloatArray) -> FloatArray:
+    """Twice the rank of each number, plus a constant; equal ones share the mean of theirs."""
+    ordered = np.sort(numbers)
+    sides = [np.searchsorted(ordered, numbers, side=side) for side in ("left", "right")]
+    return np.asarray(sides[0] + sides[1], dtype=np.float64)

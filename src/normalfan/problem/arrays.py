@@ -82,16 +82,23 @@ def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int, ...], re
 
 def check_finite(name: str, numbers: npt.NDArray[Any], offset: tuple[int, ...] = ()) -> None:
     """Refuse NaN and infinity; `offset` is added to the index that the message names."""
-    if numbers.dtype.kind != "f":
-        return
-    finite = np.isfinite(numbers)
-    if not finite.all():
-        where = first_index(~finite)
+    if numbers.dtype.kind == "f":
+        _check_entries(name, numbers, np.isfinite(numbers), offset, "every entry must be finite")
+
+
+def check_losses(name: str, losses: npt.NDArray[Any], offset: tuple[int, ...] = ()) -> None:
+    """Refuse NaN and -inf; inf says that an action is not allowed. `offset`: as in `check_finite`."""
+    rule = "every loss must be a number, or inf where an action is not allowed"
+    _check_entries(name, losses, losses > -np.inf, offset, rule)
+
+
+def _check_entries(
+    name: str, numbers: npt.NDArray[Any], sound: BoolArray, offset: tuple[int, ...], rule: str
+) -> None:
+    if not sound.all():
+        where = first_index(~sound)
         shown = tuple(i + o for i, o in zip(where, offset, strict=False)) + where[len(offset) :]
-        raise InputError(
-            f"{name}{list(shown)} is {numbers[where]}, but every entry must be finite: "
-            f"replace or drop it (a forbidden action gets a large finite loss)."
-        )
+        raise InputError(f"{name}{list(shown)} is {numbers[where]}, but {rule}: replace or drop it.")
 
 
 def read_distributions(name: str, rows: npt.NDArray[Any]) -> FloatArray:
@@ -143,8 +150,13 @@ def read_only(array: AnyArray) -> AnyArray:
 
 def release_pages(array: npt.NDArray[Any]) -> None:
     """Give the pages of a mapped file under `array` back: a stream longer than memory would fill it."""
-    mapped = _mapped_file(array)
-    if mapped is None or not hasattr(mmap, "MADV_DONTNEED") or not array.size:
+    mapped: Any = array
+    while not isinstance(mapped, mmap.mmap):
+        copies_on_write = isinstance(mapped, np.memmap) and mapped.mode not in ("r", "r+")
+        if mapped is None or copies_on_write:  # releasing pages that were written to would lose them
+            return
+        mapped = getattr(mapped, "base", None)
+    if not hasattr(mmap, "MADV_DONTNEED") or not array.size:
         return
     origin = np.frombuffer(mapped, dtype=np.uint8).__array_interface__["data"][0]
     first, last = np.lib.array_utils.byte_bounds(array)
@@ -153,15 +165,3 @@ def release_pages(array: npt.NDArray[Any]) -> None:
     stop = (last - origin) // mmap.PAGESIZE * mmap.PAGESIZE
     if start < stop:
         mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
-
-
-def _mapped_file(array: npt.NDArray[Any]) -> mmap.mmap | None:
-    """The mapping that `array` is a view of, unless it is copy-on-write: releasing those pages loses data."""
-    owner: Any = array
-    while owner is not None:
-        if isinstance(owner, np.memmap) and owner.mode not in ("r", "r+"):
-            return None
-        if isinstance(owner, mmap.mmap):
-            return owner
-        owner = getattr(owner, "base", None)
-    return None

@@ -20,11 +20,13 @@ from normalfan.problem.arrays import (
     FloatArray,
     SparseMatrix,
     check_finite,
+    check_losses,
     check_shape,
+    first_index,
     read_numbers,
     release_pages,
 )
-from normalfan.problem.mdp import MDP
+from normalfan.problem.mdp import MDP, check_distinct, check_way_on
 from normalfan.problem.transitions import check_sparse
 
 Shape: TypeAlias = tuple[int, int, int]
@@ -170,6 +172,7 @@ class FactoredLosses(LossStream):
     Parameters
     ----------
     coefficients : array_like [T, K]
+        Where a coefficient is inf, the actions for which its feature is positive are not allowed.
     features : array_like [K, H, S, A], or scipy sparse [K, H·S·A]
     round_names, feature_names : sequence of str, optional
         What rounds and features are called in frames, reports and files.
@@ -201,7 +204,7 @@ class FactoredLosses(LossStream):
                 f"coefficients have shape {list(self.coefficients.shape)}, but must be [T, K]: "
                 f"one row per round, one column per feature."
             )
-        check_finite("coefficients", self.coefficients)
+        check_finite("coefficients", np.where(np.isinf(self.coefficients), 0.0, self.coefficients))
         self.features = _read_features(features)
         if self.features.shape[0] != self.coefficients.shape[1]:
             raise InputError(
@@ -232,7 +235,7 @@ class FactoredLosses(LossStream):
 
 
 class Negated(LossStream):
-    """The negative of another stream."""
+    """The negative of another stream, which holds rewards."""
 
     def __init__(self, stream: LossStream) -> None:
         self.stream = stream
@@ -264,7 +267,7 @@ def rewards(source: Losses) -> LossStream:
     Raises
     ------
     InputError
-        If `source` is none of these.
+        If `source` is none of these, or is a stream of rewards already.
 
     Examples
     --------
@@ -272,6 +275,10 @@ def rewards(source: Losses) -> LossStream:
     >>> nf.rewards(nf.ArrayLosses([[1, 0], [0, 1]], axes="TA"))
     Negated(ArrayLosses(T=2, A=2, int64))
     """
+    if isinstance(source, Negated):
+        raise InputError(
+            "source is a stream of rewards already, but they can be negated only once: pass it as it is."
+        )
     return Negated(as_stream(source))
 
 
@@ -287,6 +294,11 @@ def as_stream(losses: Losses) -> LossStream:
         f"losses are of type {type(losses).__name__}, but must be an array [T, H, S, A], a loss stream "
         f"or an iterable of rounds [H, S, A]: see help(normalfan.ArrayLosses)."
     )
+
+
+def are_rewards(stream: LossStream) -> bool:
+    """Whether a stream was given as rewards."""
+    return isinstance(stream, Negated)
 
 
 def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:
@@ -311,11 +323,34 @@ def rounds_of(stream: LossStream, first: int, stop: int) -> LossStream:
 
 
 def as_loss(mdp: MDP, loss: npt.ArrayLike, name: str = "loss") -> FloatArray:
-    """One loss [H, S, A], validated, as a contiguous float64 array."""
+    """One loss [H, S, A], validated, as a contiguous float64 array; inf where an action is not allowed."""
     numbers = read_numbers(name, loss)
     check_shape(name, numbers.shape, mdp.shape, "reorder the axes (steps, states, actions)")
-    check_finite(name, numbers)
-    return np.ascontiguousarray(numbers, dtype=np.float64)
+    check_losses(name, numbers)
+    allowed_only = forbid(mdp, np.ascontiguousarray(numbers, dtype=np.float64))
+    check_way_on(mdp, allowed_only < np.inf, name)
+    return allowed_only
+
+
+def as_finite_loss(mdp: MDP, loss: npt.ArrayLike, who: str, name: str = "loss") -> FloatArray:
+    """The same for somebody who cannot do without any action."""
+    numbers = as_loss(mdp, loss, name)
+    forbidden = numbers == np.inf
+    if forbidden.any():
+        raise InputError(
+            f"{who}, but {name}{list(first_index(forbidden))} is not allowed: "
+            f"build the problem without such actions."
+        )
+    return numbers
+
+
+def forbid(mdp: MDP, losses: FloatArray) -> FloatArray:
+    """Losses [..., H, S, A] with inf where the problem does not allow an action."""
+    if mdp.allowed is None:
+        return losses
+    with np.errstate(invalid="ignore"):  # inf - inf
+        # Added, not written over, so that what is no number stays none; adding -0.0 changes no bit.
+        return losses + np.where(mdp.allowed, -0.0, np.inf)
 
 
 def check_axes(name: str, shape: tuple[int, ...], axes: str) -> None:
@@ -353,7 +388,9 @@ def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[s
         raise InputError(
             f"{option} hold {len(names)} names, but there are {count} to give: give one name for each."
         )
-    return tuple(map(str, names))
+    known = tuple(map(str, names))
+    check_distinct(option, known)
+    return known
 
 
 def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:

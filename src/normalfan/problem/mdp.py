@@ -1,10 +1,12 @@
-"""The fixed decision problem: transitions, a start, a horizon."""
+"""The fixed decision problem: transitions, a start, a horizon, names; and its arrays, as they are stored."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +16,54 @@ from normalfan.problem.arrays import (
     BoolArray,
     FloatArray,
     SparseMatrix,
+    first_index,
     read_distributions,
     read_numbers,
     read_only,
 )
-from normalfan.problem.labels import Labels, check_labels
-from normalfan.problem.transitions import Transitions, read_transitions
+from normalfan.problem.transitions import (
+    Dense,
+    Deterministic,
+    Transitions,
+    check_compressed,
+    read_transitions,
+)
 from normalfan.text import html_table
+
+SCHEMA = 1  # of stored problems
+_LABELS = {"steps": "step_labels", "states": "state_labels", "actions": "action_labels"}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Labels:
+    """Names for steps, states and actions; what has none is called by its index.
+
+    Examples
+    --------
+    >>> labels = Labels(states=("empty", "full"))
+    >>> labels.state(1), labels.action(1)
+    ('full', '1')
+    """
+
+    steps: tuple[str, ...] | None = None  # [H], all different
+    states: tuple[str, ...] | None = None  # [S]
+    actions: tuple[str, ...] | None = None  # [A]
+
+    def __repr__(self) -> str:
+        counts = ((kind, getattr(self, kind)) for kind in _LABELS)
+        return f"Labels({', '.join(f'{len(names)} {kind}' for kind, names in counts if names)})"
+
+    def step(self, h: int) -> str:
+        """The name, or the index as text."""
+        return self.steps[h] if self.steps else str(h)
+
+    def state(self, s: int) -> str:
+        """The name, or the index as text."""
+        return self.states[s] if self.states else str(s)
+
+    def action(self, a: int) -> str:
+        """The name, or the index as text."""
+        return self.actions[a] if self.actions else str(a)
 
 
 class MDP:
@@ -38,11 +81,15 @@ class MDP:
     horizon : int, optional
         The number of steps H; needed when one kernel serves all steps.
     labels : Labels, optional
+    allowed : array_like of bool [H, S, A] or [S, A], optional
+        Which actions may be taken, in every round; a single loss can forbid more, by being `inf`. Rows of
+        `transitions` that are not allowed must be there, but are never followed.
 
     Raises
     ------
     InputError
-        If shapes or `horizon` do not fit, a row is not a distribution, or a next state does not exist.
+        If shapes or `horizon` do not fit, a row is not a distribution, a next state does not exist, or no
+        action is allowed where some policy can be.
 
     Examples
     --------
@@ -60,12 +107,16 @@ class MDP:
         horizon: int | None = None,
         *,
         labels: Labels | None = None,
+        allowed: npt.ArrayLike | None = None,
     ) -> None:
         self.transitions: Transitions
         self.transitions, self.horizon = read_transitions(transitions, horizon)
         self.initial: FloatArray = _read_initial(initial, self.n_states)
         self.labels = labels or Labels()
-        check_labels(self.labels, self.shape)
+        _check_labels(self.labels, self.shape)
+        self.allowed: BoolArray | None = _read_allowed(allowed, self.shape)  # [H, S, A]; None: everything
+        if self.allowed is not None:
+            check_way_on(self, self.allowed, "allowed")
 
     @property
     def n_states(self) -> int:
@@ -85,12 +136,7 @@ class MDP:
     @cached_property
     def reachable(self) -> BoolArray:
         """[H, S]: whether some policy is in s at step h with positive probability."""
-        reached = np.zeros((self.horizon, self.n_states), dtype=bool)
-        reached[0] = self.initial > 0
-        for h in range(self.horizon - 1):
-            every_action = np.repeat(reached[h, :, None].astype(float), self.n_actions, axis=1)
-            reached[h + 1] = self.transitions.push(h, every_action) > 0
-        return read_only(reached)
+        return follow(self, np.ones(self.shape, dtype=bool) if self.allowed is None else self.allowed)[1]
 
     @cached_property
     def has_certain_start(self) -> bool:
@@ -113,11 +159,19 @@ class MDP:
     @cached_property
     def fingerprint(self) -> str:
         """A SHA-256 of the content: equal problems agree, whatever their representation."""
-        kernels = [_digest_kernel(self.transitions, k) for k in range(self.transitions.n_kernels)]
+        kernels = []
+        for k in range(self.transitions.n_kernels):
+            matrix = self.transitions.csr(k)
+            digest = hashlib.sha256(matrix.indptr.astype(np.int64).tobytes())
+            digest.update(matrix.indices.astype(np.int64).tobytes())
+            digest.update(matrix.data.tobytes())
+            kernels.append(digest.digest())
         content = hashlib.sha256(repr(self.shape).encode())
         content.update(self.initial.tobytes())
         for h in range(self.horizon):
             content.update(kernels[h % len(kernels)])
+        if self.allowed is not None:
+            content.update(self.allowed.tobytes())
         return content.hexdigest()
 
     def __repr__(self) -> str:
@@ -130,6 +184,99 @@ class MDP:
         kind = type(self.transitions).__name__.lower()
         rows = [(*self.shape, kind, starts)]
         return html_table("Decision problem", ("steps", "states", "actions", "transitions", "start"), rows)
+
+
+def follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
+    """What a mask keeps where it leads, [H, S, A], and where it leads, [H, S]."""
+    kept, reached = np.zeros(mdp.shape, dtype=bool), np.zeros(mdp.shape[:2], dtype=bool)
+    arriving = mdp.initial
+    for h in range(mdp.horizon):
+        reached[h] = arriving > 0
+        kept[h] = mask[h] & reached[h, :, None]
+        arriving = mdp.transitions.push(h, kept[h].astype(float))
+    return read_only(kept), read_only(reached)
+
+
+def check_way_on(mdp: MDP, allowed: BoolArray, name: str) -> None:
+    """Refuse what allows no action where some policy can be."""
+    closed = ~allowed.any(axis=2)
+    if not closed.any():
+        return
+    stuck = closed & follow(mdp, allowed)[1]
+    if stuck.any():
+        h, s = first_index(stuck)
+        raise InputError(
+            f"{name} leaves no action at step {mdp.labels.step(h)}, state {mdp.labels.state(s)}, but some "
+            f"policy can be there: allow one there, or nothing that leads there."
+        )
+
+
+def mdp_to_arrays(mdp: MDP) -> dict[str, npt.NDArray[Any]]:
+    """A problem as it is stored in `.npz` files: schema, horizon, initial, labels and `allowed` if it has
+    them, and one of
+
+        dense [K, S, A, S],   nexts [K, S, A],   indptr [K, S·A + 1] with all kernels' indices and weights,
+
+    K = 1 for stationary transitions, else H.
+    """
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "schema": np.array(SCHEMA),
+        "horizon": np.array(mdp.horizon),
+        "initial": mdp.initial,
+    }
+    match mdp.transitions:
+        case Dense(kernels=kernels):
+            arrays["dense"] = kernels
+        case Deterministic(nexts=nexts):
+            arrays["nexts"] = nexts
+        case transitions:
+            matrices = [transitions.csr(k) for k in range(transitions.n_kernels)]
+            arrays["indptr"] = np.stack([matrix.indptr for matrix in matrices]).astype(np.int64)
+            arrays["indices"] = np.concatenate([matrix.indices for matrix in matrices])
+            arrays["weights"] = np.concatenate([matrix.data for matrix in matrices])
+    if mdp.allowed is not None:
+        arrays["allowed"] = mdp.allowed
+    names = {kind: getattr(mdp.labels, kind) for kind in _LABELS}
+    return arrays | {_LABELS[kind]: np.array(given) for kind, given in names.items() if given}
+
+
+def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
+    """The problem that `mdp_to_arrays` wrote, validated like any other input."""
+    missing = [name for name in ("schema", "horizon", "initial") if name not in arrays]
+    if missing or not ({"dense", "nexts", "indptr"} & set(arrays)):
+        name = missing[0] if missing else "transitions"
+        raise InputError(
+            f"the file holds no {name}, but a stored problem needs it: write the file with save_mdp."
+        )
+    if int(arrays["schema"]) != SCHEMA:
+        raise InputError(
+            f"the file has schema {int(arrays['schema'])}, but this version reads schema {SCHEMA}: "
+            f"write it again, or install the version of normalfan that wrote it."
+        )
+    horizon, initial = arrays["horizon"].tolist(), arrays["initial"]  # 2.7 is for the MDP to refuse
+    transitions: Any = arrays.get("dense", arrays.get("nexts"))
+    if transitions is None:
+        transitions = _sparse_kernels(arrays)
+    names = {kind: tuple(map(str, arrays[name])) for kind, name in _LABELS.items() if name in arrays}
+    further: Any = {"labels": Labels(**names), "allowed": arrays.get("allowed")}
+    if len(transitions) == 1:
+        return MDP(transitions[0], initial, horizon, **further)
+    told = None if len(transitions) == horizon else horizon  # integers with a horizon may be probabilities
+    return MDP(transitions, initial, told, **further)
+
+
+def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
+    from scipy import sparse
+
+    kernels, start = [], 0
+    shape = (arrays["indptr"].shape[1] - 1, len(arrays["initial"]))
+    for k, indptr in enumerate(arrays["indptr"]):
+        stop = start + int(indptr[-1])
+        data, indices = arrays["weights"][start:stop], arrays["indices"][start:stop]
+        check_compressed(f"transitions[{k}]", indptr, indices, len(data), shape)
+        kernels.append(sparse.csr_array((data, indices, indptr), shape=shape))
+        start = stop
+    return kernels
 
 
 def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
@@ -151,9 +298,44 @@ def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
     return read_only(read_distributions("initial", numbers))
 
 
-def _digest_kernel(transitions: Transitions, step: int) -> bytes:
-    matrix = transitions.csr(step)
-    digest = hashlib.sha256(matrix.indptr.astype(np.int64).tobytes())
-    digest.update(matrix.indices.astype(np.int64).tobytes())
-    digest.update(matrix.data.tobytes())
-    return digest.digest()
+def _read_allowed(allowed: npt.ArrayLike | None, shape: tuple[int, int, int]) -> BoolArray | None:
+    """[H, S, A], or None if everything is allowed."""
+    if allowed is None:
+        return None
+    mask = read_numbers("allowed", allowed)
+    if mask.dtype != np.bool_:
+        raise InputError(
+            f"allowed has dtype {mask.dtype}, but must say true or false of every action: convert it first, "
+            f"e.g. with np.asarray(allowed, dtype=bool)."
+        )
+    if mask.shape not in (shape, shape[1:]):
+        raise InputError(
+            f"allowed has shape {list(mask.shape)}, but the problem needs {list(shape)}, or "
+            f"{list(shape[1:])} for every step: reorder the axes (steps, states, actions)."
+        )
+    return None if mask.all() else read_only(np.array(np.broadcast_to(mask, shape)))
+
+
+def _check_labels(labels: Labels, shape: tuple[int, int, int]) -> None:
+    """Refuse labels that do not name each index of a problem [H, S, A] exactly once."""
+    for kind, size in zip(_LABELS, shape, strict=True):
+        names = getattr(labels, kind)
+        if names is None:
+            continue
+        if len(names) != size:
+            raise InputError(
+                f"labels.{kind} hold {len(names)} names, but the problem has {size} {kind}: "
+                f"give one name for each."
+            )
+        check_distinct(f"labels.{kind}", names)
+
+
+def check_distinct(option: str, names: Sequence[str]) -> None:
+    """Refuse a name that comes twice."""
+    if len(set(names)) != len(names):
+        places = dict[str, int]()
+        again = next(i for i, name in enumerate(names) if places.setdefault(name, i) != i)
+        raise InputError(
+            f"{option}[{again}] is {names[again]!r}, but that name is taken by index "
+            f"{places[names[again]]}: names must differ."
+        )

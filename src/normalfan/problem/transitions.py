@@ -9,15 +9,17 @@ What is not linear (compiled kernels, exact rationals) reads the common `csr` fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_whole
 from normalfan.problem.arrays import (
     FloatArray,
+    IntArray,
     SparseMatrix,
     check_dtype,
     divide_by_sum,
@@ -27,6 +29,8 @@ from normalfan.problem.arrays import (
     read_only,
     rows_to_divide,
 )
+
+FULL_ENOUGH = 0.25  # from this share of non-zero probabilities on, a dense product is the better choice
 
 
 class Transitions(Protocol):
@@ -41,7 +45,7 @@ class Transitions(Protocol):
         ...
 
     def push(self, step: int, mass: FloatArray) -> FloatArray:
-        """Where mass [S, A] goes: Σ_{s,a} mass(s,a) P_h(· | s,a), [S]."""
+        """Where mass [S, A] or [S, A, n] goes: Σ_{s,a} mass(s,a) P_h(· | s,a), [S] or [S, n]."""
         ...
 
     def csr(self, step: int) -> Any:
@@ -61,8 +65,8 @@ class Dense:
         return expected.reshape(self.n_states, self.n_actions, *values.shape[1:])
 
     def push(self, step: int, mass: FloatArray) -> FloatArray:
-        pushed: FloatArray = mass.reshape(-1) @ self._rows(step)
-        return pushed
+        pushed: FloatArray = mass.reshape(-1, *mass.shape[2:]).T @ self._rows(step)
+        return pushed.T
 
     def csr(self, step: int) -> Any:
         from scipy import sparse
@@ -88,7 +92,7 @@ class Sparse:
         return expected.reshape(self.n_states, self.n_actions, *values.shape[1:])
 
     def push(self, step: int, mass: FloatArray) -> FloatArray:
-        pushed: FloatArray = self.csr(step).T @ mass.reshape(-1)
+        pushed: FloatArray = self.csr(step).T @ mass.reshape(-1, *mass.shape[2:])
         return pushed
 
     def csr(self, step: int) -> Any:
@@ -107,9 +111,10 @@ class Deterministic:
         return expected
 
     def push(self, step: int, mass: FloatArray) -> FloatArray:
-        nexts = self.nexts[step % self.n_kernels]
-        flat = mass.reshape(-1)
-        return np.asarray(np.bincount(nexts.reshape(-1), flat, self.n_states), dtype=np.float64)
+        nexts, n = self.nexts[step % self.n_kernels].reshape(-1), math.prod(mass.shape[2:])
+        places = nexts if n == 1 else np.add.outer(nexts.astype(np.int64) * n, np.arange(n)).reshape(-1)
+        pushed = np.bincount(places, mass.reshape(-1), self.n_states * n)
+        return np.asarray(pushed, dtype=np.float64).reshape(self.n_states, *mass.shape[2:])
 
     def csr(self, step: int) -> Any:
         from scipy import sparse
@@ -121,22 +126,62 @@ class Deterministic:
         )
 
 
+def transitions_of_moves(
+    rows: IntArray, nexts: IntArray, weights: FloatArray, shape: tuple[int, int, int]
+) -> Any:
+    """What `MDP` takes, in the form that prices fastest, of a list of moves, none of them there twice.
+
+    Moves go from the rows (kernel · S + state) · A + action to next states, with probabilities as weights;
+    `shape` is [K, S, A]. Kernels that are all the same become one. They are next states where every move is
+    certain, sparse matrices where states have few successors, and dense ones otherwise.
+    """
+    from scipy import sparse
+
+    n_kernels, n_states, n_actions = shape
+    height = n_states * n_actions
+    stacked = sparse.csr_array((weights, (rows, nexts)), shape=(n_kernels * height, n_states))
+    stacked.sort_indices()
+    kernels: Any = [stacked[k * height : (k + 1) * height] for k in range(n_kernels)]
+    sizes: tuple[int, ...] = shape
+    if all(_same(kernel, kernels[0]) for kernel in kernels[1:]):
+        stacked = kernels = kernels[0]
+        sizes = shape[1:]
+    moves = stacked.tocoo()
+    possible = moves.data != 0
+    one_each = np.array_equal(moves.row[possible], np.arange(stacked.shape[0]))
+    if one_each and (moves.data[possible] == 1).all():
+        return moves.col[possible].astype(np.int64).reshape(sizes)
+    if stacked.nnz >= FULL_ENOUGH * stacked.shape[0] * n_states:
+        return stacked.toarray().reshape(*sizes, n_states)
+    return kernels
+
+
+def _same(kernel: Any, other: Any) -> bool:
+    return all(
+        np.array_equal(getattr(kernel, part), getattr(other, part)) for part in ("indptr", "indices", "data")
+    )
+
+
 def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int]:
     """Recognise and validate what a user may pass as transitions; the second result is H."""
+    transitions: Transitions
     if isinstance(source, Dense | Sparse | Deterministic):
-        return source, _fit_horizon(source.n_kernels, horizon, stationary=source.n_kernels == 1)
-    if _is_sparse(source):
-        return _read_sparse([source]), _fit_horizon(1, horizon, stationary=True)
-    if isinstance(source, list | tuple) and source and all(_is_sparse(item) for item in source):
-        return _read_sparse(source), _fit_horizon(len(source), horizon, stationary=False)
-    array = read_numbers("transitions", source)
-    if array.dtype.kind in "iu" and array.ndim in (2, 3):
-        return _read_deterministic(array, horizon)
-    return _read_dense(array, horizon)
+        transitions, stationary = source, source.n_kernels == 1
+    elif _is_sparse(source):
+        transitions, stationary = _read_sparse([source]), True
+    elif isinstance(source, list | tuple) and source and all(_is_sparse(item) for item in source):
+        transitions, stationary = _read_sparse(source), False
+    else:
+        array = read_numbers("transitions", source)
+        are_nexts = array.dtype.kind in "iu" and array.ndim in (2, 3)
+        stationary = array.ndim == (2 if are_nexts else 3)
+        transitions = (
+            _read_nexts(array, stationary, horizon) if are_nexts else _read_probabilities(array, stationary)
+        )
+    return transitions, _fit_horizon(transitions.n_kernels, horizon, stationary=stationary)
 
 
-def _read_dense(array: npt.NDArray[Any], horizon: int | None) -> tuple[Dense, int]:
-    stationary = array.ndim == 3
+def _read_probabilities(array: npt.NDArray[Any], stationary: bool) -> Dense:
     if array.ndim not in (3, 4) or array.shape[-1] != array.shape[-3]:
         remedy = "reorder or reshape the axes"
         if array.ndim in (3, 4) and array.shape[-1] == array.shape[-2]:
@@ -147,25 +192,20 @@ def _read_dense(array: npt.NDArray[Any], horizon: int | None) -> tuple[Dense, in
             f"transitions have shape {list(array.shape)}, but must be probabilities [H, S, A, S] or "
             f"[S, A, S], or integer next states [H, S, A] or [S, A]: {remedy}."
         )
-    n_kernels, n_states, n_actions = (1, *array.shape)[-4:-1]
-    steps = _fit_horizon(n_kernels, horizon, stationary=stationary)
-    _check_sizes(n_states=n_states, n_actions=n_actions)
+    _check_sizes(*array.shape[-3:-1])
     kernels = read_distributions("transitions", array)
-    return Dense(kernels[None] if stationary else kernels), steps
+    return Dense(kernels[None] if stationary else kernels)
 
 
-def _read_deterministic(array: npt.NDArray[Any], horizon: int | None) -> tuple[Deterministic, int]:
-    stationary = array.ndim == 2
-    nexts = array[None] if stationary else array
+def _read_nexts(array: npt.NDArray[Any], stationary: bool, horizon: int | None) -> Deterministic:
     if horizon is not None and _may_be_probabilities(array):
         raise InputError(
             f"transitions are integers {list(array.shape)} with a single 1 in each row, but could be both "
             f"probabilities [S, A, S] and next states [H, S, A]: pass probabilities as floats, or next "
             f"states without horizon."
         )
-    steps = _fit_horizon(nexts.shape[0], horizon, stationary=stationary)
-    n_states, n_actions = nexts.shape[1:]
-    _check_sizes(n_states=n_states, n_actions=n_actions)
+    n_states, n_actions = array.shape[-2:]
+    _check_sizes(n_states, n_actions)
     outside = (array < 0) | (array >= n_states)
     if outside.any():
         where = first_index(outside)
@@ -173,7 +213,7 @@ def _read_deterministic(array: npt.NDArray[Any], horizon: int | None) -> tuple[D
             f"transitions{list(where)} is {array[where]}, but a next state must be an index from 0 to "
             f"{n_states - 1}: check the numbering of the states."
         )
-    return Deterministic(nexts), steps
+    return Deterministic(array[None] if stationary else array)
 
 
 def _may_be_probabilities(array: npt.NDArray[Any]) -> bool:
@@ -284,8 +324,7 @@ def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> in
                 "are: pass horizon=H."
             )
         horizon = n_kernels
-    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise InputError(f"horizon is {horizon!r}, but must be a whole number of at least 1: pass horizon=H.")
+    check_whole("horizon", horizon, "pass horizon=H")
     if not stationary and horizon != n_kernels:
         raise InputError(
             f"horizon is {horizon}, but transitions hold kernels for {n_kernels} steps: "
@@ -294,7 +333,7 @@ def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> in
     return int(horizon)
 
 
-def _check_sizes(*, n_states: int, n_actions: int) -> None:
+def _check_sizes(n_states: int, n_actions: int) -> None:
     if n_states == 0 or n_actions == 0:
         what = "state" if n_states == 0 else "action"
         raise InputError(

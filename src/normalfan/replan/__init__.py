@@ -1,16 +1,11 @@
 """When is a new plan worth its cost? Holding costs, the cheapest schedule, rules that do not see ahead."""
 
 from normalfan.replan.costs import HoldingCosts, holding_costs
-from normalfan.replan.curve import Point, RegretCurve, regret_curve
-from normalfan.replan.detectors import Drift
-from normalfan.replan.rules import Accumulated, Cusum, Periodic, Rule, SingleDay, replay
-from normalfan.replan.schedule import (
-    Schedule,
-    cheapest_schedule,
-    least_regrets,
-    schedule_of,
-    schedule_within,
-)
+from normalfan.replan.curve import RegretCurve, regret_curve
+from normalfan.replan.library import PlanLibrary, plan_library
+from normalfan.replan.recommend import Recommendation, recommend
+from normalfan.replan.rules import Accumulated, Cusum, Drift, Periodic, Rule, SingleDay, replay
+from normalfan.replan.schedule import Schedule, cheapest_schedule, least_regrets
 
 __all__ = [
     "Accumulated",
@@ -18,7 +13,8 @@ __all__ = [
     "Drift",
     "HoldingCosts",
     "Periodic",
-    "Point",
+    "PlanLibrary",
+    "Recommendation",
     "RegretCurve",
     "Rule",
     "Schedule",
@@ -26,8 +22,8 @@ __all__ = [
     "cheapest_schedule",
     "holding_costs",
     "least_regrets",
+    "plan_library",
+    "recommend",
     "regret_curve",
     "replay",
-    "schedule_of",
-    "schedule_within",
 ]

@@ -3,7 +3,8 @@
 A plan of day j with occupancy q_j costs C[j,t] = ⟨q_j, ℓ_t⟩ − J*_t = ⟨q_j, A_t⟩ ≥ 0 on day t beyond the best.
 For factored losses ℓ_t = Σ_k θ_t[k] Φ_k a plan matters through its K exposures ⟨q_j, Φ_k⟩ only: C is one
 product of an [n, K] and a [K, n] matrix. Other losses take the second form, in blocks. The price of a *face*
-is that of its best policy on each day, min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more.
+is that of its best policy on each day, min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more. Where a day does not
+allow what a plan does, the best that is allowed takes its place (see forbidden.md).
 """
 
 from __future__ import annotations
@@ -18,23 +19,29 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
-from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup
+from normalfan.errors import InputError, check_choice, check_whole
+from normalfan.geometry.bellman import optimal_backup
+from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, price_stream
-from normalfan.problem.arrays import FloatArray, read_only
+from normalfan.pricing.crossing import price
+from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, numbered, overflow, price_stream
+from normalfan.problem.arrays import BoolArray, FloatArray, check_losses, read_only
 from normalfan.problem.losses import (
     ArrayLosses,
     FactoredLosses,
     IterableLosses,
     LossStream,
     Negated,
+    are_rewards,
     as_stream,
+    forbid,
     names_of_rounds,
 )
-from normalfan.problem.mdp import MDP
+from normalfan.problem.mdp import MDP, check_way_on
 from normalfan.progress import progress_bar
 from normalfan.text import counted
+
+BATCH_BYTES = 2**22  # of losses that are planned for at once: what a processor's cache holds
 
 Known: TypeAlias = Literal["before", "after"]
 Reading: TypeAlias = Literal["plan", "face"]
@@ -51,7 +58,7 @@ class HoldingCosts:
     """
 
     costs: FloatArray  # [n, n] at [d, t] of the plan that serves from day d on, on day t; nan where t < d
-    values: FloatArray  # [n] J*, the best expected loss of each day
+    values: FloatArray  # [n] J*, the best expected loss of each day, or reward
     known: Known  # whether the loss of a day is known before acting on it, or only after
     window: int  # plans are made for the mean loss of so many days
     round_names: tuple[str, ...] | None = None  # [n] what the days are called; None where they are numbered
@@ -78,6 +85,16 @@ class HoldingCosts:
     def day_name(self, t: int) -> str:
         """The name of the round of day t, or its number in the stream."""
         return self.round_names[t] if self.round_names else str(t + self.first_round)
+
+    def part(self, first: int, stop: int) -> HoldingCosts:
+        """The days from `first` up to `stop` on their own: they begin with the plan of the first of them."""
+        days = slice(first, stop)
+        return replace(
+            self,
+            costs=self.costs[days, days],
+            values=self.values[days],
+            round_names=tuple(map(self.day_name, range(self.n_days)))[days],
+        )
 
     def learned_after(self) -> HoldingCosts:
         """The same plans, each serving a day later: losses known only after acting."""
@@ -141,25 +158,51 @@ def holding_costs(
     array([[0.5, 0. ],
            [nan, 3. ]])
     """
-    _check_choice("known", known, get_args(Known))
-    _check_choice("reading", reading, get_args(Reading))
-    check_days("window", window, "1 is the last day")
+    check_choice("known", known, get_args(Known))
+    check_choice("reading", reading, get_args(Reading))
+    check_whole("window", window, "1 is the last day")
     given = as_stream(losses)
-    stream = _readable_again(mdp, given)
-    values = price_stream(mdp, stream, ties=ties, detail="prices").values
+    stream = readable_again(mdp, given)
     if reading == "face":
+        motion = price_stream(mdp, stream, ties=ties, detail="prices")
+        values = 0.0 - motion.values if motion.rewards else motion.values
         costs = _of_faces(mdp, stream, window, ties, progress=progress)
-    elif isinstance(stream, FactoredLosses):
-        costs = _by_exposures(mdp, stream, window, ties, values, progress=progress)
     else:
-        costs = _by_advantages(mdp, stream, window, ties, len(values), progress=progress)
-    before = HoldingCosts(_from_first_day_on(costs), values, "before", int(window), names_of_rounds(given))
+        costs, values = costs_of_plans(mdp, stream, window, ties, earlier=False, progress=progress)
+    worth = read_only(0.0 - values) if are_rewards(given) else values
+    before = HoldingCosts(_from_first_day_on(costs), worth, "before", int(window), names_of_rounds(given))
     return before if known == "before" else before.learned_after()
+
+
+def costs_of_plans(
+    mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, earlier: bool, progress: bool
+) -> tuple[FloatArray, FloatArray]:
+    """C[j,t] [n, n] of the plan of each day j, on days t before it only if `earlier`; and J* [n]."""
+    values = _values(mdp, stream)
+    if isinstance(stream, FactoredLosses):
+        return _by_exposures(mdp, stream, window, ties, values, progress=progress), values
+    return _by_advantages(mdp, stream, window, ties, len(values), earlier=earlier, progress=progress), values
 
 
 def _from_first_day_on(costs: FloatArray) -> FloatArray:
     """The costs, without those of days before a plan serves."""
     return read_only(np.where(np.tri(len(costs), k=-1, dtype=bool), np.nan, costs))
+
+
+def _values(mdp: MDP, stream: LossStream) -> FloatArray:
+    """J* of each day, [n]."""
+    parts, done = list[FloatArray](), 0
+    for losses in _batches(mdp, _each_round(mdp, stream)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            part = mdp.initial @ optimal_backup(mdp, losses).values[0]
+        if not np.isfinite(part).all():
+            check_losses("losses", np.moveaxis(losses, -1, 0), offset=(done,))
+            raise overflow(done + int(np.isfinite(part).argmin()))
+        parts.append(part)
+        done += len(part)
+    if not parts:
+        raise InputError("losses have no round, but a stream needs at least one: check the source.")
+    return read_only(np.concatenate(parts))
 
 
 def _by_exposures(
@@ -169,8 +212,8 @@ def _by_exposures(
     planned = FactoredLosses(np.array(list(_trailing_means(theta, window))), stream.features)
     exposures = np.empty_like(theta)
     with progress_bar("planning", len(theta), progress) as advance:
-        for j, loss in enumerate(_each_round(mdp, planned)):
-            exposures[j] = stream.features @ _plan(mdp, loss, ties)
+        for j, (visits, _) in enumerate(_plans(mdp, _each_round(mdp, planned), ties)):
+            exposures[j] = stream.features @ visits
             advance(1)
     costs = exposures @ theta.T - values
     # A difference of large numbers: what is left of equal ones is rounding of the terms, and counts as none.
@@ -180,29 +223,33 @@ def _by_exposures(
 
 
 def _by_advantages(
-    mdp: MDP, stream: LossStream, window: int, ties: TieRule, n_days: int, *, progress: bool
+    mdp: MDP, stream: LossStream, window: int, ties: TieRule, n_days: int, *, earlier: bool, progress: bool
 ) -> FloatArray:
     costs = np.full((n_days, n_days), np.nan)
     at_once = max(1, BLOCK_BYTES // (8 * math.prod(mdp.shape)))
-    plans = (_plan(mdp, loss, ties) for loss in _trailing_means(_each_round(mdp, stream), window))
+    plans = _plans(mdp, _trailing_means(_each_round(mdp, stream), window), ties)
     first = 0
     with progress_bar("planning", n_days, progress) as advance:
-        for occupancies in _stacked(plans, at_once):
-            days = islice(_each_round(mdp, stream), first, None)
-            advantages = (optimal_backup(mdp, loss).settled(mdp, ties).reshape(-1) for loss in days)
-            start = first
-            for paid in _stacked(advantages, at_once):
-                costs[first : first + len(occupancies), start : start + len(paid)] = occupancies @ paid.T
-                start += len(paid)
-            first += len(occupancies)
-            advance(len(occupancies))
+        while rows := list(islice(plans, at_once)):
+            occupancies = np.stack([visits for visits, _ in rows])
+            start = 0 if earlier else first
+            for losses in _batches(mdp, islice(_each_round(mdp, stream), start, None)):
+                paid = optimal_backup(mdp, losses).settled(mdp, ties).reshape(occupancies.shape[1], -1)
+                stop = start + paid.shape[1]
+                closed = occupancies @ (paid == np.inf)
+                paid[paid == np.inf] = 0.0
+                costs[first : first + len(rows), start:stop] = occupancies @ paid
+                for j, t in np.argwhere(closed if earlier else np.triu(closed, first - start)):
+                    kept = Face(mdp, rows[j][1])
+                    costs[first + j, start + t] = price(kept, losses[..., t], ties=ties).price
+                start = stop
+            first += len(rows)
+            advance(len(rows))
     return costs
 
 
 def _of_faces(mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, progress: bool) -> FloatArray:
-    # A stream is priced against the face of the round before. So for each age k the rounds are laid out in
-    # pairs, the loss m_j that a plan is made for and the day on which it is kept, m_0, ℓ_k, m_1, ℓ_{k+1}, …,
-    # and every second price is one of those wanted.
+    # For each age the plans are those of forecasts, the losses m_j that they are made for.
     if isinstance(stream, FactoredLosses):
         days, features = stream.coefficients, stream.features
     else:
@@ -210,23 +257,27 @@ def _of_faces(mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, progr
     planned = np.stack(list(_trailing_means(days, window)))
     n_days = len(days)
     costs = np.full((n_days, n_days), np.nan)
+
+    def losses(rows: FloatArray) -> LossStream:
+        return ArrayLosses(rows) if features is None else FactoredLosses(rows, features)
+
     with progress_bar("pricing faces", n_days, progress) as advance:
         for age in range(n_days):
             plans = n_days - age
-            pairs = np.stack([planned[:plans], days[age:]], axis=1).reshape(2 * plans, *days.shape[1:])
-            losses = ArrayLosses(pairs) if features is None else FactoredLosses(pairs, features)
-            prices = price_stream(mdp, losses, ties=ties, detail="prices").prices
-            costs[range(plans), range(age, n_days)] = prices[1::2]
+            forecasts = losses(planned[:plans])
+            motion = price_stream(mdp, losses(days[age:]), against=forecasts, ties=ties, detail="prices")
+            costs[range(plans), range(age, n_days)] = motion.prices
             advance(1)
     return costs
 
 
 def _each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
     """The losses [H, S, A] of a stream, each once."""
-    shared = 0
-    for block in stream.blocks(mdp.shape, block_rounds(mdp, is_view=stream.is_view)):
-        yield from block[shared:]
-        shared = 1
+    size = block_rounds(mdp, is_view=stream.is_view)
+    for first_round, shared, block in numbered(stream.blocks(mdp.shape, size)):
+        for t, loss in enumerate(forbid(mdp, block)[shared:], first_round + shared):
+            check_way_on(mdp, loss != np.inf, f"losses[{t}]")  # NaN is told by others
+            yield loss
 
 
 def _trailing_means(losses: Iterable[FloatArray], window: int) -> Iterator[FloatArray]:
@@ -237,35 +288,35 @@ def _trailing_means(losses: Iterable[FloatArray], window: int) -> Iterator[Float
         yield loss if len(recent) == 1 else np.mean(recent, axis=0)
 
 
-def _plan(mdp: MDP, loss: FloatArray, ties: TieRule) -> FloatArray:
-    """[H·S·A]: the occupancy of a plan that takes, of optimal actions, the one with the lowest index."""
-    tied = optimal_backup(mdp, loss).tied(mdp, ties)
-    return occupancy(mdp, as_deterministic_policy(mdp, tied.argmax(axis=2))).reshape(-1)
+def _batches(mdp: MDP, losses: Iterable[FloatArray]) -> Iterator[FloatArray]:
+    """Losses [H, S, A], several at once: [H, S, A, n]."""
+    at_once, losses = max(1, BATCH_BYTES // (8 * math.prod(mdp.shape))), iter(losses)
+    while some := list(islice(losses, at_once)):
+        yield np.stack(some, axis=-1)
 
 
-def _stacked(vectors: Iterator[FloatArray], at_once: int) -> Iterator[FloatArray]:
-    """Vectors as the rows of matrices, `at_once` of them in each."""
-    while rows := list(islice(vectors, at_once)):
-        yield np.stack(rows)
+def _plans(mdp: MDP, losses: Iterable[FloatArray], ties: TieRule) -> Iterator[tuple[FloatArray, BoolArray]]:
+    """A plan for each loss, its occupancy [H·S·A] and its mask [H, S, A]: of optimal actions the first."""
+    states = np.arange(mdp.n_states)
+    for some in _batches(mdp, losses):
+        tied = optimal_backup(mdp, some).tied(mdp, ties)
+        masks = tied & (tied.cumsum(axis=2) == 1)
+        for actions, mask in zip(
+            np.moveaxis(tied.argmax(axis=2), -1, 0), np.moveaxis(masks, -1, 0), strict=True
+        ):
+            visits, reached = np.zeros(mdp.shape), mdp.initial
+            for h in range(mdp.horizon):
+                visits[h, states, actions[h]] = reached
+                reached = mdp.transitions.push(h, visits[h])
+            yield visits.reshape(-1), mask
 
 
-def _readable_again(mdp: MDP, stream: LossStream) -> LossStream:
+def readable_again(mdp: MDP, stream: LossStream) -> LossStream:
     """The stream in a form that can be read twice, and by its factors where it has some."""
     if isinstance(stream, Negated) and isinstance(stream.stream, FactoredLosses):
-        return FactoredLosses(-stream.stream.coefficients, stream.stream.features)
-    if isinstance(stream, IterableLosses) or stream.n_rounds is None:
+        stream = FactoredLosses(-stream.stream.coefficients, stream.stream.features)
+    forbids = isinstance(stream, FactoredLosses) and np.isinf(stream.coefficients).any()  # no matrix product
+    if forbids or isinstance(stream, IterableLosses) or stream.n_rounds is None:
         rounds = list(_each_round(mdp, stream))
         return ArrayLosses(np.stack(rounds) if rounds else np.empty((0, *mdp.shape)))
     return stream
-
-
-def check_days(name: str, days: int, remedy: str) -> None:
-    """Refuse what is not a number of days."""
-    if isinstance(days, bool) or not isinstance(days, int | np.integer) or days < 1:
-        raise InputError(f"{name} is {days!r}, but must be a whole number of days from 1: {remedy}.")
-
-
-def _check_choice(name: str, given: str, choices: tuple[str, ...]) -> None:
-    if given not in choices:
-        quoted = " or ".join(f'"{choice}"' for choice in choices)
-        raise InputError(f"{name} is {given!r}, but must be {quoted}: choose one of them.")

@@ -14,14 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from normalfan.plots import literal, new_figure
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.progress import progress_bar
 from normalfan.replan.costs import HoldingCosts
-from normalfan.replan.detectors import detector_families
-from normalfan.replan.drawing import Picture, draw, draw_interactive
-from normalfan.replan.rules import Accumulated, Cusum, Periodic, Rule, SingleDay, replay
+from normalfan.replan.rules import (
+    Accumulated,
+    Cusum,
+    Periodic,
+    Replayer,
+    Rule,
+    SingleDay,
+    detector_families,
+    replay,
+)
 from normalfan.replan.schedule import Schedule, cheapest_schedule, least_regrets, schedule_of
-from normalfan.text import counted, html_table, number
+from normalfan.text import amount, counted, html_table, number
 
 if TYPE_CHECKING:
     import polars
@@ -32,16 +40,25 @@ ALLOWANCE = 0.1  # of the CUSUM that is set by the cost: a tenth of a re-plan a 
 ALL_BUDGETS_UP_TO = 1000  # days; with more the hindsight curve ends at a sixth: it takes O(n²) a re-plan
 CHEAPEST = "cheapest in hindsight"
 
+DECADES_SHOWN = 2.3  # below the largest regret
+REPLANS = "re-plans (at most)"
+HINDSIGHT = "best in hindsight"
+
+PENS = {  # colour, dashes (in plotly's words) and width of each family's line
+    "accumulated": ("#1f6fb4", "solid", 2.4),
+    "CUSUM": ("#d1495b", "solid", 2.4),
+    "single day": ("#edae49", "dash", 2.0),
+    "periodic": ("#7a7a7a", "dot", 2.0),
+    "ADWIN": ("#66a182", "dashdot", 1.6),
+    "Page-Hinkley": ("#8e6bbf", "dashdot", 1.6),
+    "KSWIN": ("#8c564b", "dashdot", 1.6),
+}
+_LINESTYLES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run of a rule: a point of a `RegretCurve`.
-
-    Examples
-    --------
-    >>> Point("periodic", Periodic(7), replans=51, regret=20.0).total(cost=2.0)
-    122.0
-    """
+    """One run of a rule: a point of a `RegretCurve`."""
 
     family: str  # such as "CUSUM"
     rule: Rule  # with its settings
@@ -51,8 +68,7 @@ class Point:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the rule by name."""
-        settings: dict[str, Any] = asdict(self.rule)  # type: ignore[call-overload]
-        return settings | dict(settings.pop("settings", ()))
+        return settings_of(self.rule)
 
     def total(self, cost: float) -> float:
         """Regret + cost · re-plans."""
@@ -100,7 +116,7 @@ class RegretCurve:
 
     def cheapest(self) -> dict[str, Point]:
         """Of each family the point of least regret + cost · re-plans."""
-        return _least_of_each(self.points, lambda point: point.total(self.cost))
+        return cheapest_of_each(self.points, self.cost)
 
     def envelope(self, family: str) -> list[Point]:
         """A family's points that no other of its points beats in both respects, by re-plans upwards."""
@@ -113,28 +129,50 @@ class RegretCurve:
 
     def to_frame(self) -> polars.DataFrame:
         """A row a day: `round`, `value` (the best possible), re-plan and regret of each schedule."""
-        import polars
+        return frame_of_schedules(self.costs, self.schedules)
 
-        days = range(self.costs.n_days)
-        columns: dict[str, Any] = {"round": list(map(self.costs.day_name, days)), "value": self.costs.values}
-        for name, run in self.schedules.items():
-            columns |= {f"{name}: re-plan": np.isin(days, run.days), f"{name}: regret": run.regrets}
-        return polars.DataFrame(columns)
+    def plot(self, *, title: str | None = None, unit: str = "") -> Any:
+        """Draw regret against re-plans; `unit` is that of the losses, such as "$"."""
+        return _draw(self, self.costs.description if title is None else title, unit)
 
-    def plot(self, *, title: str | None = None, unit: str = "", interactive: bool = False) -> Any:
-        """Draw regret against re-plans by matplotlib or plotly; `unit` is that of the losses, such as "$"."""
+    def lines(self) -> dict[str, list[tuple[int, float]]]:
+        """The corners (re-plans, regret) of each family's line, from left to right."""
         lines = dict[str, list[tuple[int, float]]]()
         for family in dict.fromkeys(point.family for point in self.points):
             if corners := _drawable(self.envelope(family)):
                 lines[family] = [*corners, (len(self.least_regrets), corners[-1][1])]  # on to the right
-        marks = {
-            f"{name}, at cost {number(self.cost)}": place
+        return lines
+
+    def marks(self, unit: str = "") -> dict[str, tuple[int, float]]:
+        """Where two schedules for the cost itself are: the cheapest, and the accumulated rule's."""
+        return {
+            f"{name}, at cost {amount(self.cost, unit)}": place
             for name in (CHEAPEST, "accumulated")
             for place in _drawable([self.schedules[name]])
         }
-        heading = self.costs.description if title is None else title
-        draw_it = draw_interactive if interactive else draw
-        return draw_it(Picture(heading, unit, self.least_regrets, lines, marks))
+
+    def heights(self) -> tuple[float, float]:
+        """The lowest and the highest regret that is drawn."""
+        drawn = [*self.least_regrets[1:2], *(regret for line in self.lines().values() for _, regret in line)]
+        top = max(drawn, default=0.0) or 1.0
+        return top / 10**DECADES_SHOWN, top * 1.3
+
+
+def settings_of(rule: Rule | None) -> dict[str, Any]:
+    """The settings of a rule by name; None, which never re-plans, has none."""
+    settings: dict[str, Any] = asdict(rule) if rule is not None else {}  # type: ignore[call-overload]
+    return settings | dict(settings.pop("settings", ()))
+
+
+def frame_of_schedules(costs: HoldingCosts, schedules: dict[str, Schedule]) -> polars.DataFrame:
+    """A row a day: `round`, `value` (the best possible), re-plan and regret of each schedule."""
+    import polars
+
+    days = range(costs.n_days)
+    columns: dict[str, Any] = {"round": list(map(costs.day_name, days)), "value": costs.values}
+    for name, run in schedules.items():
+        columns |= {f"{name}: re-plan": np.isin(days, run.days), f"{name}: regret": run.regrets}
+    return polars.DataFrame(columns)
 
 
 def regret_curve(
@@ -177,15 +215,20 @@ def regret_curve(
         "every day": schedule_of(costs, range(1, n_days)),
         "never": schedule_of(costs, ()),
     }
-    tries = _tries(costs, detectors=detectors)
-    points = []
+    points = try_rules(costs, detectors=detectors, progress=progress)
+    least = least_regrets(costs, None if n_days <= ALL_BUDGETS_UP_TO else n_days // 6)
+    return RegretCurve(costs, cost, schedules, points, read_only(least))
+
+
+def try_rules(costs: HoldingCosts, *, detectors: bool, progress: bool = False) -> tuple[Point, ...]:
+    """Every family with every setting."""
+    tries, replayer, points = _tries(costs, detectors=detectors), Replayer(costs), []
     with progress_bar("trying rules", len(tries), progress) as advance:
         for family, rule in tries:
-            run = replay(rule, costs)
+            run = replayer.run(rule)
             points.append(Point(family, rule, run.replans, run.regret))
             advance(1)
-    least = least_regrets(costs, None if n_days <= ALL_BUDGETS_UP_TO else n_days // 6)
-    return RegretCurve(costs, cost, schedules, tuple(points), read_only(least))
+    return tuple(points)
 
 
 def _tries(costs: HoldingCosts, *, detectors: bool) -> list[tuple[str, Rule]]:
@@ -205,6 +248,11 @@ def _tries(costs: HoldingCosts, *, detectors: bool) -> list[tuple[str, Rule]]:
     return [(family, rule) for family, rules in families.items() for rule in rules]
 
 
+def cheapest_of_each(points: Iterable[Point], cost: float) -> dict[str, Point]:
+    """Of each family the point of least regret + cost · re-plans."""
+    return _least_of_each(points, lambda point: point.total(cost))
+
+
 def _least_of_each(points: Iterable[Point], size: Callable[[Point], float]) -> dict[str, Point]:
     best = dict[str, Point]()
     for point in points:
@@ -215,3 +263,30 @@ def _least_of_each(points: Iterable[Point], size: Callable[[Point], float]) -> d
 def _drawable(runs: Iterable[Point | Schedule]) -> list[tuple[int, float]]:
     """Where runs are on logarithmic axes, which have no 0."""
     return [(run.replans, run.regret) for run in runs if run.replans and run.regret > 0]
+
+
+# --- the picture: both axes are logarithmic, so that points without any re-plan are left out
+
+
+def _draw(curve: RegretCurve, title: str, unit: str) -> Any:
+    from matplotlib.ticker import EngFormatter
+
+    figure, axes = new_figure(title, x=REPLANS, y=f"regret ({unit})" if unit else "regret", size=(8.4, 5.2))
+    low, high = curve.heights()
+    shown = np.flatnonzero(curve.least_regrets[1:] > 0) + 1
+    least = curve.least_regrets[shown]
+    axes.plot(shown, least, color="black", linewidth=1.6, label=HINDSIGHT)
+    # No rule gets there.
+    axes.fill_between(shown, least, low, where=least >= low, color="black", alpha=0.06, linewidth=0)
+    for family, corners in curve.lines().items():
+        color, dash, width = PENS[family]
+        pen = {"color": color, "linestyle": _LINESTYLES[dash], "linewidth": width}
+        axes.step(*zip(*corners, strict=True), where="post", label=family, **pen)
+    for (name, place), marker in zip(curve.marks(unit).items(), "sD^v", strict=False):
+        axes.plot(*place, marker, color="black", markerfacecolor="white", markersize=8, label=literal(name))
+    axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, max(len(curve.least_regrets), 2)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(EngFormatter(sep=""))
+    axes.grid(which="major", color="#dddddd", linewidth=0.6)
+    axes.legend(frameon=False, fontsize=9, loc="lower left")
+    return figure

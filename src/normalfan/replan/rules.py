@@ -8,12 +8,17 @@ the proof, and what holds otherwise, is in docs/details/ski-rental.md.
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import count
-from typing import Protocol, TypeAlias
+from dataclasses import astuple, dataclass, fields
+from functools import cache
+from importlib.util import find_spec
+from itertools import product
+from typing import Any, Literal, Protocol, TypeAlias
 
-from normalfan.replan.costs import HoldingCosts, check_days
+from normalfan.errors import InputError, check_installed, check_whole
+from normalfan.replan.costs import HoldingCosts
 from normalfan.replan.schedule import Schedule, check_amount, schedule_of
 
 Decide: TypeAlias = Callable[[float], bool]
@@ -37,7 +42,31 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Accumulated:
+class StoredRule(ABC):
+    """A rule whose memory is one number, 0 at first: a run of it can be stored and go on elsewhere."""
+
+    @abstractmethod
+    def advance(self, memory: float, price: float) -> tuple[float, bool]:
+        """The memory after a price, and whether to re-plan."""
+
+    def decide(self) -> Decide:
+        memory = 0.0
+
+        def decide(price: float) -> bool:
+            nonlocal memory
+            memory, replan = self.advance(memory, price)
+            return replan
+
+        return decide
+
+    def __str__(self) -> str:
+        name = next(name for name, kind in STORED_RULES.items() if kind is type(self))
+        numbers = (repr(float(number)).removesuffix(".0") for number in astuple(self))
+        return f"{name}:{','.join(numbers)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulated(StoredRule):
     """Re-plan when the prices since the last re-plan add up to a threshold.
 
     With the cost of a re-plan as the threshold this is ski rental: rent until it would have bought the skis.
@@ -54,12 +83,13 @@ class Accumulated:
     def __post_init__(self) -> None:
         check_amount("Accumulated.threshold", self.threshold)
 
-    def decide(self) -> Decide:
-        return Cusum(self.threshold, 0.0).decide()
+    def advance(self, memory: float, price: float) -> tuple[float, bool]:
+        """Its memory is the sum of the prices."""
+        return Cusum(self.threshold, 0.0).advance(memory, price)
 
 
 @dataclass(frozen=True, slots=True)
-class Cusum:
+class Cusum(StoredRule):
     """Re-plan when a cumulative sum, c ← max(0, c + price − allowance), reaches a threshold.
 
     Small prices are forgotten. With an allowance of 0 it is `Accumulated`.
@@ -78,22 +108,15 @@ class Cusum:
         check_amount("Cusum.threshold", self.threshold)
         check_amount("Cusum.allowance", self.allowance)
 
-    def decide(self) -> Decide:
-        total = 0.0
-
-        def decide(price: float) -> bool:
-            nonlocal total
-            total = max(0.0, total + price - self.allowance)
-            if total >= self.threshold and total > 0.0:  # a re-plan that saves nothing is not worth it
-                total = 0.0
-                return True
-            return False
-
-        return decide
+    def advance(self, memory: float, price: float) -> tuple[float, bool]:
+        """Its memory is the sum c."""
+        total = max(0.0, memory + price - self.allowance)
+        replan = total >= self.threshold and total > 0.0  # one that saves nothing is not worth it
+        return 0.0 if replan else total, replan
 
 
 @dataclass(frozen=True, slots=True)
-class SingleDay:
+class SingleDay(StoredRule):
     """Re-plan when the price of one day reaches a threshold: one odd day then sets the plan for those after.
 
     Examples
@@ -108,12 +131,13 @@ class SingleDay:
     def __post_init__(self) -> None:
         check_amount("SingleDay.threshold", self.threshold)
 
-    def decide(self) -> Decide:
-        return lambda price: price >= self.threshold and price > 0.0
+    def advance(self, memory: float, price: float) -> tuple[float, bool]:
+        """It remembers nothing."""
+        return memory, price >= self.threshold and price > 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Periodic:
+class Periodic(StoredRule):
     """Re-plan every so many days, whatever the price.
 
     Examples
@@ -126,11 +150,81 @@ class Periodic:
     days: int  # at least 1
 
     def __post_init__(self) -> None:
-        check_days("Periodic.days", self.days, "try 7")
+        check_whole("Periodic.days", self.days, "try 7")
+
+    def advance(self, memory: float, price: float) -> tuple[float, bool]:  # noqa: ARG002
+        """Its memory is the number of days since the last re-plan."""
+        served = (memory + 1.0) % self.days
+        return served, served == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Re-plan when a drift detector of river reports a change of the prices.
+
+    It knows nothing of costs, and is here to be compared with. After a re-plan the prices belong to another
+    plan, so it may start again; prices have heavy tails, which these tests handle badly, so it may see their
+    logarithms. Needs river: ``pip install 'normalfan[compare]'``.
+
+    Examples
+    --------
+    >>> decide = Drift("PageHinkley", (("threshold", 1.0), ("min_instances", 1))).decide()
+    >>> [decide(price) for price in (0.0, 0.0, 9.0)]
+    [False, False, True]
+    """
+
+    detector: Literal["ADWIN", "PageHinkley", "KSWIN"]  # a class of `river.drift`
+    settings: tuple[tuple[str, Any], ...]  # the arguments of that class
+    restart: bool = False  # start the detector again after a re-plan
+    logarithm: bool = False  # show it log(1 + price) instead of the price
 
     def decide(self) -> Decide:
-        served = count(1)
-        return lambda price: next(served) % self.days == 0  # noqa: ARG005
+        check_installed("river", "its drift detectors need it", "compare")
+        from river import drift
+
+        make = getattr(drift, self.detector)
+        detector = make(**dict(self.settings))
+
+        def decide(price: float) -> bool:
+            nonlocal detector
+            detector.update(math.log1p(price) if self.logarithm else price)
+            alarm = bool(detector.drift_detected)
+            if alarm and self.restart:
+                detector = make(**dict(self.settings))
+            return alarm
+
+        return decide
+
+
+STORED_RULES: dict[str, type[StoredRule]] = {
+    "accumulated": Accumulated,
+    "cusum": Cusum,
+    "single": SingleDay,
+    "periodic": Periodic,
+}
+
+
+def parse_rule(text: str) -> StoredRule:
+    """Read a rule as it is written on the command line; `str` gives the text back.
+
+    >>> parse_rule("cusum:200,5"), str(parse_rule("periodic:7"))
+    (Cusum(threshold=200.0, allowance=5.0), 'periodic:7')
+    """
+    name, _, rest = text.partition(":")
+    kind = STORED_RULES.get(name)
+    try:
+        read = int if kind is Periodic else float
+        numbers = [read(part) for part in rest.split(",")]
+        if kind is not None and len(numbers) == len(fields(kind)):
+            return kind(*numbers)
+    except InputError as error:
+        raise InputError(f"of the rule {text!r}, {error}") from None
+    except ValueError:
+        pass
+    raise InputError(
+        f"the rule is {text!r}, but must be accumulated:X, cusum:THRESHOLD,ALLOWANCE, single:X or "
+        f"periodic:K: try accumulated:200, which re-plans when the plan in service has cost 200."
+    )
 
 
 def replay(rule: Rule, costs: HoldingCosts) -> Schedule:
@@ -158,12 +252,53 @@ def replay(rule: Rule, costs: HoldingCosts) -> Schedule:
     >>> replay(Accumulated(2.0), HoldingCosts(costs, np.zeros(3), "before", 1))
     Schedule: 1 re-plan on day 2; regret 1
     """
-    # Today's price is seen before deciding about today, or only yesterday's is.
-    lag = 0 if costs.known == "before" else 1
-    decide, days = rule.decide(), list[int]()
-    prices = costs.costs[0].tolist()
-    for t in range(1, costs.n_days):
-        if decide(prices[t - lag]):
-            prices = costs.costs[t].tolist()
-            days.append(t)
-    return schedule_of(costs, days)
+    return Replayer(costs).run(rule)
+
+
+class Replayer:
+    """Runs many rules on the same costs; the prices of a plan are read once, however many rules meet it."""
+
+    def __init__(self, costs: HoldingCosts) -> None:
+        self.costs = costs
+        self.prices_of = cache(lambda day: costs.costs[day].tolist())
+
+    def run(self, rule: Rule) -> Schedule:
+        # Today's price is seen before deciding about today, or only yesterday's is.
+        lag = 0 if self.costs.known == "before" else 1
+        decide, days = rule.decide(), list[int]()
+        prices = self.prices_of(0)
+        for t in range(1, self.costs.n_days):
+            if decide(prices[t - lag]):
+                prices = self.prices_of(t)
+                days.append(t)
+        return schedule_of(self.costs, days)
+
+
+def detectors_installed() -> bool:
+    return find_spec("river") is not None
+
+
+def detector_families(typical: float) -> dict[str, list[Drift]]:
+    """Settings of each detector from quick to slow; `typical` is the size of an ordinary price."""
+    ways = list(product((False, True), (False, True)))
+    adwin = [
+        Drift("ADWIN", (("delta", delta), ("clock", clock), ("grace_period", grace)), *way)
+        for delta in (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+        for clock, grace in ((1, 2), (1, 10), (32, 10))
+        for way in ways
+    ]
+    page_hinkley = []
+    sizes, slacks = (0.5, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200), (0.005, 0.1, 0.5)
+    for way, size, slack, least, mode in product(ways, sizes, slacks, (1, 30), ("up", "both")):
+        scale = 1.0 if way[1] else typical
+        levels = (("threshold", size * scale), ("delta", slack * scale))
+        page_hinkley.append(Drift("PageHinkley", (*levels, ("min_instances", least), ("mode", mode)), *way))
+    # It draws at random from its window, so its seed is fixed; it sees ranks only, so it needs no logarithm;
+    # and it is slow, so few of its settings are tried.
+    kswin = [
+        Drift("KSWIN", (("alpha", alpha), ("window_size", size), ("stat_size", part), ("seed", 0)), restart)
+        for alpha in (1e-4, 0.005, 0.05)
+        for size, part in ((20, 7), (40, 12), (100, 30))
+        for restart in (False, True)
+    ]
+    return {"ADWIN": adwin, "Page-Hinkley": page_hinkley, "KSWIN": kswin}

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_whole
 from normalfan.problem.arrays import FloatArray, IntArray, read_only
 from normalfan.replan.costs import HoldingCosts
 from normalfan.text import counted, number
@@ -53,48 +52,23 @@ class Schedule:
 
 
 def schedule_of(costs: HoldingCosts, days: Sequence[int]) -> Schedule:
-    """What re-planning on given days costs.
-
-    Parameters
-    ----------
-    costs : HoldingCosts
-    days : sequence of int
-        Increasing, within 1 … n − 1.
-
-    Returns
-    -------
-    Schedule
-
-    Raises
-    ------
-    InputError
-        If the days do not increase or are out of range.
-
-    Examples
-    --------
-    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
-    >>> schedule_of(HoldingCosts(costs, np.zeros(3), "before", 1), [1])
-    Schedule: 1 re-plan on day 1; regret 5
-    """
+    """What re-planning on given days costs; they increase within 1 … n − 1."""
     starts = (0, *days)
-    if any(later <= earlier for earlier, later in pairwise((*starts, costs.n_days))):
-        raise InputError(
-            f"days are {list(days)}, but must increase within 1 to {costs.n_days - 1}: "
-            f"leave out day 0, which has a plan anyway."
-        )
     serving = np.repeat(starts, np.diff((*starts, costs.n_days)))
     regrets = costs.costs[serving, np.arange(costs.n_days)]
     return Schedule(tuple(map(int, days)), math.fsum(regrets), read_only(regrets))
 
 
-def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
-    """Find the schedule with the least regret + cost · re-plans, in O(n²).
+def cheapest_schedule(costs: HoldingCosts, cost: float, *, most: int | None = None) -> Schedule:
+    """Find the schedule with the least regret + cost · re-plans.
 
     Parameters
     ----------
     costs : HoldingCosts
     cost : float
         Of one re-plan.
+    most : int, optional
+        The largest number of re-plans: O(n²) for each. By default any, in O(n²).
 
     Returns
     -------
@@ -104,7 +78,7 @@ def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
     Raises
     ------
     InputError
-        If the cost is negative or not finite.
+        If the cost is negative or not finite, or `most` is negative.
 
     Examples
     --------
@@ -113,6 +87,12 @@ def cheapest_schedule(costs: HoldingCosts, cost: float) -> Schedule:
     Schedule: 1 re-plan on day 2; regret 1
     """
     check_amount("cost", cost)
+    if most is not None:
+        totals, layers = [], []
+        for k, (reached, ways) in enumerate(_layers(costs, most)):
+            totals.append(reached[-1] + cost * k)
+            layers.append(ways.argmin(axis=1))
+        return schedule_of(costs, _trace(layers[: int(np.argmin(totals)) + 1]))
     spent = _spent(costs)
     best = np.zeros(costs.n_days + 1)
     began = np.zeros(costs.n_days + 1, dtype=np.int64)
@@ -149,40 +129,8 @@ def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
     >>> least_regrets(HoldingCosts(costs, np.zeros(3), "before", 1))
     array([6., 1., 0.])
     """
-    replans = costs.n_days if most is None else most
-    return np.minimum.accumulate([reached[-1] for reached, _ in _layers(costs, replans)])
-
-
-def schedule_within(costs: HoldingCosts, replans: int) -> Schedule:
-    """Find the schedule with the least regret among those with at most so many re-plans.
-
-    Parameters
-    ----------
-    costs : HoldingCosts
-    replans : int
-        At least 0.
-
-    Returns
-    -------
-    Schedule
-        Its regret is `least_regrets(costs)[replans]`.
-
-    Raises
-    ------
-    InputError
-        If `replans` is negative.
-
-    Examples
-    --------
-    >>> costs = np.array([[0.0, 1.0, 5.0], [np.nan, 0.0, 5.0], [np.nan, np.nan, 0.0]])
-    >>> schedule_within(HoldingCosts(costs, np.zeros(3), "before", 1), replans=2)
-    Schedule: 2 re-plans on days 1, 2; regret 0
-    """
-    regrets, began = [], []
-    for reached, ways in _layers(costs, replans):
-        regrets.append(reached[-1])
-        began.append(ways.argmin(axis=1))
-    return schedule_of(costs, _trace(began[: int(np.argmin(regrets)) + 1]))
+    layers = _layers(costs, costs.n_days if most is None else most)
+    return np.minimum.accumulate([reached[-1] for reached, _ in layers])
 
 
 def check_amount(name: str, amount: float) -> None:
@@ -191,14 +139,13 @@ def check_amount(name: str, amount: float) -> None:
         raise InputError(f"{name} is {amount}, but must be finite and at least 0: give such a number.")
 
 
-def _layers(costs: HoldingCosts, replans: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """For exactly k = 0 … `replans` re-plans: f_k [n + 1], and what it minimises, [n + 1, n], overwritten."""
-    if replans < 0:
-        raise InputError(f"replans is {replans}, but a number of re-plans is at least 0: give one.")
+def _layers(costs: HoldingCosts, most: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """For exactly k = 0 … `most` re-plans: f_k [n + 1], and what it minimises, [n + 1, n], overwritten."""
+    check_whole("most", most, "leave it out for any number", least=0)
     spent = _spent(costs)
     ways = np.full_like(spent, np.inf)
     ways[:, 0] = spent[:, 0]
-    for _ in range(min(replans, costs.n_days - 1) + 1):
+    for _ in range(min(most, costs.n_days - 1) + 1):
         reached = ways.min(axis=1)  # no plan serves until day 0: reached[0] is ∞, so day 0 is no re-plan
         yield reached, ways
         np.add(spent, reached[:-1], out=ways)

@@ -10,15 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.geometry.fan_slice import fan_slice
+from normalfan.geometry.bellman import optimal_backup
+from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.stream import price_stream
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
-from normalfan.problem.losses import IterableLosses
+from normalfan.problem.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_finite,
+    check_shape,
+    read_numbers,
+    read_only,
+)
+from normalfan.problem.losses import IterableLosses, as_finite_loss
 from normalfan.problem.mdp import MDP
 from normalfan.text import counted
 
@@ -28,6 +38,7 @@ PARALLEL = 1e-9  # the squared sine of two directions that span no plane worth d
 MOST_CELLS = 10_000_000  # (step, state, action) that each part of a page may visit: about a second of work
 
 MOST_SIDE, LEAST_SIDE = 45, 9
+AT_ONCE = 32  # points whose faces are found together; of more, BLAS would share out tiny products to threads
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +150,7 @@ def draw_fan(
     Raises
     ------
     InputError
-        If a loss does not fit the problem.
+        If a loss does not fit the problem, coordinates are not a list, or a number is not finite.
 
     Examples
     --------
@@ -148,18 +159,56 @@ def draw_fan(
     >>> draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 0.5], ys=[-1, 1], path=[2 * e[1]])
     FanPicture: 3 faces on a grid of 2 × 2
     """
-    fan = fan_slice(mdp, plane.origin, plane.right, plane.up, xs, ys, ties=ties)
-    columns, lines = np.asarray(xs, dtype=np.float64), np.asarray(ys, dtype=np.float64)
+    drawn = "a fan is drawn of losses that allow every action"
+    plane = Plane(
+        *(as_finite_loss(mdp, getattr(plane, name), drawn, name) for name in ("origin", "right", "up"))
+    )
+    columns, lines = _read_coordinates("xs", xs), _read_coordinates("ys", ys)
+    prices = _prices(mdp, plane, columns, lines, ties)  # refuses losses beyond the range of floats
+    labels, faces = label_faces(mdp, plane, columns, lines, ties)
     placed = [plane.coordinates(loss) for loss in path]
     return FanPicture(
         xs=columns,
         ys=lines,
-        labels=fan.labels,
-        colours=_map_colours(fan.labels, len(fan.faces)),
-        prices=_prices(mdp, plane, columns, lines, ties),
+        labels=labels,
+        colours=_map_colours(labels, len(faces)),
+        prices=prices,
         path=np.array([at for at, _ in placed]).reshape(len(placed), 2),
         in_plane=np.array([exact for _, exact in placed], dtype=bool),
     )
+
+
+def _read_coordinates(name: str, coordinates: npt.ArrayLike) -> FloatArray:
+    numbers = read_numbers(name, coordinates)
+    check_shape(name, numbers.shape, (numbers.size,), "flatten it, or use np.linspace")
+    check_finite(name, numbers)
+    return numbers.astype(np.float64)
+
+
+def label_faces(
+    mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule = DEFAULT_TIES
+) -> tuple[IntArray, tuple[Face, ...]]:
+    """Which face each grid point has, [ny, nx], and the faces, numbered in the order of appearance."""
+    points = (plane.origin + x * plane.right + y * plane.up for y in ys for x in xs)
+    at_once = int(np.clip(MOST_CELLS // math.prod(mdp.shape), 1, AT_ONCE))
+    seen: dict[bytes, int] = {}
+    labels, faces = list[int](), list[Face]()
+    while some := list(islice(points, at_once)):
+        for mask in _masks(mdp, np.stack(some, axis=-1), ties):
+            labels.append(seen.setdefault(mask.tobytes(), len(seen)))
+            if len(faces) < len(seen):
+                faces.append(Face(mdp, mask))
+    return read_only(np.array(labels).reshape(len(ys), len(xs))), tuple(faces)
+
+
+def _masks(mdp: MDP, losses: FloatArray, ties: TieRule) -> BoolArray:
+    """The masks [n, H, S, A] of the faces of losses [H, S, A, n]: what `optimal_face` does, n at a time."""
+    kept = optimal_backup(mdp, losses).tied(mdp, ties)
+    arriving = mdp.initial[:, None]
+    for h in range(mdp.horizon):
+        kept[h] &= (arriving > 0)[:, None]
+        arriving = mdp.transitions.push(h, kept[h].astype(float))
+    return np.moveaxis(kept, -1, 0)
 
 
 def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule) -> FloatArray:
@@ -189,25 +238,15 @@ def _map_colours(labels: IntArray, n_faces: int) -> IntArray:
     return colours
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CrossingFan:
-    """A picture of the fan through one crossing, with the titles of its axes and the rounds of its path."""
-
-    picture: FanPicture
-    right: str
-    up: str
-    stops: tuple[int, ...]  # the rounds of picture.path
-    round: int
-
-
 def slice_through(
     mdp: MDP, around: Mapping[int, FloatArray], centre: int, name_of: Callable[[int], str], ties: TieRule
-) -> CrossingFan | None:
+) -> tuple[FanPicture, str] | None:
     """Slice the fan through the crossing into round `centre`; None if the losses `around` it span no plane.
 
-    The x axis goes from the loss before the crossing to the loss after it. The y axis goes on to the loss of
-    the next round, or back to the one before, so that three losses of the path lie in the plane; where these
-    are on one line, towards the mean of the losses around, or along a constant loss.
+    Returns the picture, with `around` as its path, and the title of the y axis. The x axis goes from the loss
+    before the crossing to the loss after it. The y axis goes on to the loss of the next round, or back to the
+    one before, so that three losses of the path lie in the plane; where these are on one line, towards the
+    mean of the losses around, or along a constant loss.
     """
     if not centre:
         return None
@@ -224,7 +263,5 @@ def slice_through(
         if not plane.is_flat:
             side = int(np.clip(math.isqrt(MOST_CELLS // math.prod(mdp.shape)), LEAST_SIDE, MOST_SIDE))
             grid = np.linspace(-0.5, 1.5, side)
-            picture = draw_fan(mdp, plane, grid, grid, list(around.values()), ties=ties)
-            right = f"from {name_of(centre - 1)} to {name_of(centre)}"
-            return CrossingFan(picture, right, up, tuple(around), centre)
+            return draw_fan(mdp, plane, grid, grid, list(around.values()), ties=ties), up
     return None

@@ -1,30 +1,47 @@
-"""The report: one HTML file that carries its data, styles, scripts and texts.
+"""The report and a slice of the fan, each as one HTML file that carries its data, styles, scripts and texts.
 
 Texts and table can be read, searched and printed without running anything; the charts are drawn from the data
 by plotly, which is embedded. The page asks the network for nothing, and its content-security policy forbids
-it. The same input gives the same bytes.
+it. The same input gives the same bytes. A slice can also be a figure (.png, .pdf).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from normalfan.errors import InputError, check_installed
-from normalfan.files import written_atomically
+from normalfan.errors import InputError, check_installed, check_whole
+from normalfan.files import check_target, written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.plots import new_figure
 from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.pricing.summary import Summary, summarise
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
-from normalfan.regret.decompose import Decomposition
-from normalfan.report.attribution_map import fold, read_costliest
-from normalfan.report.charts import MOST_POINTS, attribution_chart, fan_chart, time_charts
-from normalfan.report.fan import slice_through
-from normalfan.report.page_text import captions, norm_symbol, summary_paragraphs
-from normalfan.report.table import rows_of
-from normalfan.text import amount, as_script, counted, printable
+from normalfan.regret import Decomposition
+from normalfan.report.content import (
+    MOST_POINTS,
+    attribution_caption,
+    cumulative_caption,
+    fan_caption,
+    fan_chart,
+    margins_caption,
+    norm_symbol,
+    rounded,
+    sense,
+    summary_paragraphs,
+    time_caption,
+    time_charts,
+    what_a_price_is,
+)
+from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
+from normalfan.report.fan import COLOURS, FanPicture, edges, slice_through
+from normalfan.report.rounds import MOST_CARRIED, every_round, input_of_rounds
+from normalfan.text import amount, as_script, counted, percent, printable
+
+FAN_SUFFIXES = (".html", ".png", ".pdf")
 
 
 def write_report(
@@ -37,6 +54,7 @@ def write_report(
     unit: str = "",
     note: str = "",
     norm: str | float = "l1",
+    top: int = LISTED,
     summary: Summary | None = None,
     decomposition: Decomposition | None = None,
     ties: TieRule = DEFAULT_TIES,
@@ -53,6 +71,8 @@ def write_report(
         The heading, the unit of the losses such as "$", and a sentence under the title, such as a source.
     norm : str or float
         Of the loss variation beside the price: "l1", "l2" or "linf"; 1, 2 and inf mean the same.
+    top : int
+        How many of the costliest rounds the table lists, with their plans.
     summary, decomposition : Summary, Decomposition, optional
         Of this stream and norm, if at hand; of a learner's run on it, drawn instead of cumulative values.
     ties : TieRule
@@ -61,7 +81,8 @@ def write_report(
     Raises
     ------
     InputError
-        If `normalfan[report]` is not installed, or losses, motion and summary are not of one whole stream.
+        If `normalfan[report]` is not installed, `top` is below 1, or losses, motion and summary are not of
+        one whole stream.
 
     Examples
     --------
@@ -72,13 +93,14 @@ def write_report(
     >>> write_report("arms.html", arms, losses, motion, title="Two arms")  # doctest: +SKIP
     """
     check_page_packages()
+    check_whole("top", top, "ask for at least one round")
     variation = motion.variation(norm)  # refuses an unknown norm, and a motion without details
     norm = norm_name(norm)
 
     def name_of(t: int) -> str:
         return motion.round_name(t) if motion.round_names else f"round {t}"
 
-    costliest = read_costliest(mdp, losses, motion, ties)
+    costliest = read_costliest(mdp, losses, motion, ties, top)
     if summary is None:
         summary = summarise(mdp, losses, motion, norm=norm, ties=ties)
     elif (summary.rounds, summary.norm) != (len(motion.prices), norm):
@@ -86,17 +108,38 @@ def write_report(
             f"summary is of {summary.rounds} rounds in the norm {summary.norm}, but the report is of "
             f"{len(motion.prices)} rounds in the norm {norm}: make it from the same motion and norm."
         )
-    fan = slice_through(mdp, costliest.around, costliest.centre, name_of, ties)
     paid = fold(costliest.attribution, motion.by_step.sum(axis=0), mdp.labels)
-    stops = fan.stops if fan else ()
-    crossed = [name_of(t) for t in stops], [float(motion.prices[t]) for t in stops]
-    data = {
+    data: dict[str, Any] = {
         "unit": unit,
         "norm": norm_symbol(norm),
+        "sense": sense(motion.rewards),
+        "plan": motion.plans.short,
         "time": time_charts(motion, variation, decomposition),
-        "attribution": attribution_chart(paid),
-        "fan": fan_chart(fan.picture, fan.right, fan.up, *crossed) if fan else None,
+        "rounds": every_round(motion, norm),
+        "attribution": {
+            "z": rounded(paid.paid),
+            "byStep": rounded(paid.by_step),
+            "steps": list(paid.steps),
+            "states": list(paid.states),
+        },
+        "fan": None,
     }
+    captions = {
+        "time": time_caption(motion, variation, name_of, unit),
+        "cumulative": cumulative_caption(motion, decomposition, unit),
+        "attribution": attribution_caption(motion, costliest, paid, unit),
+        "margins": margins_caption(motion, name_of),
+        "fan": "",
+    }
+    # The slice shows what the plan of the round before costs.
+    if motion.plans.age == 1 and (
+        sliced := slice_through(mdp, costliest.around, costliest.centre, name_of, ties)
+    ):
+        fan, up = sliced
+        before, at = name_of(costliest.centre - 1), name_of(costliest.centre)
+        stops, prices = [name_of(t) for t in costliest.around], [motion.prices[t] for t in costliest.around]
+        data["fan"] = fan_chart(fan, f"from {before} to {at}", up, stops, prices)
+        captions["fan"] = fan_caption(fan, before, at, up, unit)
     write_page(
         path,
         "report.html",
@@ -104,16 +147,109 @@ def write_report(
         title=title,
         note=" ".join(note.split()),  # lines are wrapped anyway
         summary=summary_paragraphs(summary, unit),
-        captions=captions(motion, variation, costliest, paid, fan, decomposition, name_of, unit),
+        captions=captions,
         rows=rows_of(motion, variation, costliest.changes, unit),
         amount=lambda value: amount(value, unit),
+        chooses_round=input_of_rounds(motion),
         most_points=MOST_POINTS,
+        most_carried=MOST_CARRIED,
         n_rounds=len(motion.prices),
         size=", ".join(
             counted(n, one) for n, one in zip(mdp.shape, ("step", "state", "action"), strict=True)
         ),
         norm=norm_symbol(norm),
+        sense=sense(motion.rewards),
+        plan=motion.plans.short,
+        what_a_price_is=what_a_price_is(motion.plans),
     )
+
+
+def write_fan(
+    path: str | Path,
+    fan: FanPicture,
+    *,
+    title: str,
+    unit: str = "",
+    right: str = "x",
+    up: str = "y",
+    stops: Sequence[str] = (),
+    prices: Sequence[float] = (),
+) -> None:
+    """Write a slice of the fan to a file.
+
+    Parameters
+    ----------
+    path, fan : str or Path, FanPicture
+        The file, .html (needs `normalfan[report]`), .png or .pdf (need `normalfan[plot]`), and the slice.
+    title, unit, right, up : str
+        The heading, the unit of the losses such as "$", and the titles of the axes.
+    stops, prices : sequence of str, sequence of float
+        Names and prices of the losses on the path.
+
+    Raises
+    ------
+    InputError
+        If the name ends otherwise, or a package is missing.
+
+    Examples
+    --------
+    >>> import normalfan as nf, numpy as np
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> e = np.eye(2).reshape(2, 1, 1, 2)
+    >>> picture = nf.report.draw_fan(arms, nf.report.Plane(0 * e[0], e[0], e[1]), xs=[-1, 1], ys=[-1, 1])
+    >>> write_fan("fan.html", picture, title="Two arms")  # doctest: +SKIP
+    """
+    check_fan(path)
+    suffix = Path(path).suffix
+    if suffix == ".html":
+        data = {"unit": unit, "fan": fan_chart(fan, right, up, stops, prices)}
+        write_page(path, "fan.html", data, title=title, note="", sentences=fan_sentences(fan, unit))
+    else:
+        with written_atomically(path) as file:
+            _draw(file, suffix[1:], fan, title, right, up)
+
+
+def check_fan(path: str | Path, name: str = "path") -> None:
+    """Refuse a file that cannot be written, or whose packages are missing; ask before any long work."""
+    check_target(name, path, FAN_SUFFIXES)
+    if Path(path).suffix == ".html":
+        check_page_packages()
+    else:
+        check_installed("matplotlib", f"a {Path(path).suffix} picture needs it", "plot")
+
+
+def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
+    """What a slice shows, in two or three sentences."""
+    free = float((fan.prices == 0).mean())
+    most = amount(float(fan.prices.max()), unit)
+    sentences = [
+        f"The grid of {len(fan.xs)} × {len(fan.ys)} losses meets {fan.n_faces:,} optimal faces.",
+        f"Keeping the plan of the origin is free on {percent(free)} of the grid and costs up to {most}.",
+    ]
+    if len(fan.path):
+        sentences.append(
+            f"{int(fan.in_plane.sum()):,} of the {len(fan.path):,} losses of the path lie in the plane; the "
+            f"others are drawn hollow, at the nearest point of it."
+        )
+    return sentences
+
+
+def _draw(file: IO[bytes], kind: str, fan: FanPicture, title: str, right: str, up: str) -> None:
+    figure, axes = new_figure(title, x=right, y=up, size=(6.4, 5.2))
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import ListedColormap
+
+    columns, lines = edges(fan.xs), edges(fan.ys)
+    fills = {"cmap": ListedColormap(COLOURS), "vmin": -0.5, "vmax": len(COLOURS) - 0.5, "rasterized": True}
+    axes.pcolormesh(columns, lines, fan.colours[fan.labels], **fills)
+    axes.add_collection(LineCollection(list(fan.walls()), colors="#6b675f", linewidths=0.5))
+    axes.plot(*fan.path.T, color="#0065a8", linewidth=1.2)
+    for inside, fill in ((False, "white"), (True, "#0065a8")):
+        some = fan.path[fan.in_plane == inside]
+        axes.plot(*some.T, "o", markersize=5, markerfacecolor=fill, markeredgecolor="#0065a8")
+    axes.set(xlim=columns[[0, -1]], ylim=lines[[0, -1]])
+    # No date within: the same picture is the same file.
+    figure.savefig(file, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)
 
 
 def check_page_packages() -> None:

@@ -13,7 +13,7 @@ import os
 import select
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Self
 
 CHUNK = 2**16
 """Bytes read at a time: the capacity of a pipe."""
@@ -30,15 +30,26 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 class Feed:
     """Lines from the file descriptor `source`; while none arrive, a pause every `patience` seconds, if any.
 
-    A longer line than `longest` is cut one byte above that, so that the rest of it takes no memory.
+    A longer line than `longest` is cut one byte above that, so that the rest of it takes no memory. Only the
+    main thread may open it by `with`, since only that may set signal handlers; former ones come back.
     """
 
-    def __init__(self, source: int, longest: int = LONGEST_LINE, patience: float | None = None) -> None:
+    def __init__(self, source: int, *, longest: int = LONGEST_LINE, patience: float | None = None) -> None:
         self.source = source
         self.longest = longest
         self.patience = patience
         self._stopped = False
+
+    def __enter__(self) -> Self:
         self._wake, self._waker = os.pipe()
+        self._former = {number: signal.signal(number, self.stop) for number in STOPPING}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+        os.close(self._wake)
+        os.close(self._waker)
 
     def stop(self, *_: object) -> None:
         """End the feed before its next line; can be called from a signal handler."""
@@ -81,44 +92,3 @@ class Feed:
             elif not sources:
                 break
         return done
-
-    def close(self) -> None:
-        """Give back the pipe that `stop` writes to; `source` stays open."""
-        os.close(self._wake)
-        os.close(self._waker)
-
-
-@contextmanager
-def open_feed(source: int, *, longest: int = LONGEST_LINE, patience: float | None = None) -> Iterator[Feed]:
-    """Read lines until the input ends or the process is asked to stop (SIGTERM, SIGINT).
-
-    Only the main thread may call it, since only that may set signal handlers; former ones come back.
-
-    Parameters
-    ----------
-    source : int
-        A file descriptor.
-    longest : int
-        Bytes that a line may have; what follows is not kept.
-    patience : float, optional
-        Seconds after which a pause comes again while no line arrives.
-
-    Yields
-    ------
-    Feed
-        An iterator of lines (bytes), with None wherever no further line is waiting.
-
-    Examples
-    --------
-    >>> with open("/dev/null") as source, open_feed(source.fileno()) as feed:
-    ...     print(list(feed))
-    [None]
-    """
-    feed = Feed(source, longest, patience)
-    former = {number: signal.signal(number, feed.stop) for number in STOPPING}
-    try:
-        yield feed
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-        feed.close()

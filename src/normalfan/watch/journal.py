@@ -18,7 +18,7 @@ import fcntl
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -26,11 +26,11 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.array_files import pack_arrays
 from normalfan.errors import InputError, WorkStopped
-from normalfan.files import check_target, remove_drafts, written_atomically
+from normalfan.files import check_target, pack_arrays, remove_drafts, written_atomically
 from normalfan.pricing.monitor import Monitor, read_snapshot, stored, stored_count, stored_sum
 from normalfan.problem.mdp import MDP
+from normalfan.watch.service import Service
 
 BLOCK = 2**20
 
@@ -44,10 +44,11 @@ class Progress:
     total: float = 0.0
     crossings: int = 0
     alarms: int = 0
-    features: str = field(default="", repr=False)  # a digest of what coefficients are multiplied with
+    features: str = field(default="", repr=False)  # a digest of what the numbers of a line mean
     recent: tuple[tuple[int, int], ...] = field(
         default=(), repr=False
     )  # last rounds, digests of their losses
+    service: Service | None = None  # the plan in service, if a rule watches it
 
 
 class Journal:
@@ -77,6 +78,7 @@ class Journal:
         }
         arrays = {
             **self.monitor.to_arrays(),
+            **(progress.service.to_arrays() if progress.service else {}),
             **{f"progress_{name}": np.array(n) for name, n in counted.items() if n is not None},
             "progress_recent": np.array(progress.recent, dtype=np.int64).reshape(-1, 2),
             "length": np.array(self._length),
@@ -152,12 +154,14 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
     Monitor: 0 rounds, total 0
     """
     state, out = Path(state), Path(out)
-    _check_pair(state, out)
-    with ExitStack() as stack:
-        lock = stack.enter_context(_opened(state.with_name(state.name + ".lock")))
-        _lock(lock, state)
-        output = stack.enter_context(_opened(out))
-        _lock(output, out)
+    # Refuse what can be seen to be wrong before any file is made.
+    check_target("the state", state)
+    check_target("the output", out)
+    if state.resolve() == out.resolve():
+        raise InputError(f"{out} is both the state and the output, but they are two files: choose two paths.")
+    if state.exists():
+        _read_state(state)
+    with _locked(state.with_name(state.name + ".lock"), state), _locked(out, out) as output:
         _sync_directory(out.parent)
         remove_drafts(state)
         journal = Journal(mdp, state, output)
@@ -167,38 +171,8 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
 
 
 def read_progress(state: str | Path) -> Progress:
-    """Read what a state has counted; works at any time, also while a process uses the state.
-
-    Parameters
-    ----------
-    state : str or Path
-        The state. If there is no such file, nothing was counted.
-
-    Returns
-    -------
-    Progress
-
-    Raises
-    ------
-    InputError
-        If the file is not the state of a watch.
-
-    Examples
-    --------
-    >>> read_progress("not-there.npz")
-    Progress(last_round=None, rounds=0, total=0.0, crossings=0, alarms=0)
-    """
+    """What a state has counted; works at any time, also while a process uses the state."""
     return _progress(_read_state(Path(state)), state) if Path(state).exists() else Progress()
-
-
-def _check_pair(state: Path, out: Path) -> None:
-    """Refuse what can be seen to be wrong before any file is made."""
-    check_target("the state", state)
-    check_target("the output", out)
-    if state.resolve() == out.resolve():
-        raise InputError(f"{out} is both the state and the output, but they are two files: choose two paths.")
-    if state.exists():
-        _read_state(state)
 
 
 def _read_state(state: Path) -> Mapping[str, npt.NDArray[Any]]:
@@ -224,29 +198,30 @@ def _progress(arrays: Mapping[str, npt.NDArray[Any]], state: str | Path) -> Prog
         alarms=alarms,
         features=stored(arrays, "progress_features", "U", state),
         recent=tuple(map(tuple, arrays["progress_recent"].tolist())),
+        service=Service.from_arrays(arrays, state),
     )
 
 
-def _opened(path: Path) -> IO[bytes]:
-    """`path` for reading and writing, made if it does not exist, with its content left alone."""
+@contextmanager
+def _locked(path: Path, guarded: Path) -> Iterator[IO[bytes]]:
+    """`path` for reading and writing, made if it does not exist, and locked for the use of `guarded`."""
     try:
         path.touch()
-        return path.open("r+b", buffering=0)
+        file = path.open("r+b", buffering=0)
     except OSError as error:
         raise InputError(
             f"{path} cannot be opened ({error.strerror}), but must be a file that can be written: "
             f"check its permissions or choose another path."
         ) from error
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(
-            f"{path} is in use, but only one process at a time may use a state and its output: "
-            f"stop the other watch first, or give this one its own paths."
-        ) from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{guarded} is in use, but only one process at a time may use a state and its output: "
+                f"stop the other watch first, or give this one its own paths."
+            ) from None
+        yield file
 
 
 def _sync_directory(path: Path) -> None:

@@ -1,8 +1,8 @@
 """What a watch has counted, and a text file that shows it to Prometheus.
 
 The file is for the textfile collector of node_exporter. It is replaced as a whole, at most once a second.
-Rounds, prices, crossings and alarms count on over restarts that share a state; bad and skipped lines are
-those of the present process.
+Rounds, prices, crossings, alarms and re-plans count on over restarts that share a state; bad and skipped
+lines are those of the present process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normalfan.errors import InputError
+from normalfan.errors import check_installed
 from normalfan.files import check_target, remove_drafts, written_atomically
 from normalfan.watch.journal import Progress
 
@@ -32,6 +32,7 @@ class Tally:
     skipped: int = 0
     bad_lines: int = 0
     alarms: int = 0
+    replans: int = 0
     first_error: str | None = None
     last_price: float | None = None
     last_value: float | None = None
@@ -39,43 +40,16 @@ class Tally:
 
     def summary(self) -> dict[str, float | int | None]:
         """The closing summary, by name."""
-        own = {name: getattr(self, name) for name in ("priced", "skipped", "bad_lines", "alarms")}
+        own = {name: getattr(self, name) for name in ("priced", "skipped", "bad_lines", "alarms", "replans")}
         shared = ("last_round", "rounds", "total", "crossings")
         return own | {name: getattr(self.progress, name) for name in shared}
 
 
 class MetricsFile:
-    """A metrics file for Prometheus.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write; node_exporter reads those whose names end in `.prom`.
-    model : str
-        The label `model` of every metric.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written, or `prometheus_client` is not installed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> metrics = MetricsFile(Path(tempfile.mkdtemp()) / "watch.prom", model="battery")
-    >>> metrics.write(Tally(Progress(rounds=3)))
-    >>> print(metrics.path.read_text().splitlines()[2])
-    normalfan_watch_rounds_total{model="battery"} 3.0
-    """
+    """A metrics file for Prometheus; every metric has the label `model`."""
 
     def __init__(self, path: str | Path, model: str) -> None:
-        try:
-            import prometheus_client  # noqa: F401  it is needed later; the sentence is needed now
-        except ImportError:
-            raise InputError(
-                "prometheus_client is not installed, but a metrics file needs it: "
-                "pip install 'normalfan[watch]'."
-            ) from None
+        check_installed("prometheus_client", "a metrics file needs it", "watch")
         check_target("the metrics file", path)
         remove_drafts(path)
         self.path = Path(path)
@@ -96,24 +70,9 @@ def exposition(tally: Tally, model: str) -> bytes:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector
 
-    class Metrics(Collector):
-        # The library's own counters can only be counted up, and a resumed watch begins above zero.
-        def collect(self) -> Iterator[Metric]:
-            for name, meaning, number in _metrics(tally):
-                if number is not None:
-                    kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-                    family = kind(f"normalfan_watch_{name}", meaning, labels=["model"])
-                    family.add_metric([model], number)
-                    yield family
-
-    registry = CollectorRegistry()
-    registry.register(Metrics())
-    return generate_latest(registry)
-
-
-def _metrics(tally: Tally) -> list[tuple[str, str, float | None]]:
     progress = tally.progress
-    return [
+    service = progress.service
+    metrics: list[tuple[str, str, float | None]] = [
         ("rounds_total", "Rounds priced.", progress.rounds),
         ("price_total", "Sum of the prices of all rounds.", progress.total),
         ("crossings_total", "Rounds whose optimal face was not the previous one.", progress.crossings),
@@ -123,5 +82,22 @@ def _metrics(tally: Tally) -> list[tuple[str, str, float | None]]:
         ("last_round", "Number of the last round priced.", progress.last_round),
         ("last_price", "Price of the last round.", tally.last_price),
         ("last_value", "Best expected loss in the last round.", tally.last_value),
+        ("replans_total", "Re-plans that the rule called for.", service.replans if service else None),
+        ("plan_age_rounds", "Rounds since that of the plan in service.", service.age if service else None),
+        ("plan_cost", "Sum of the prices of the plan in service.", service.cost if service else None),
         ("last_update_timestamp_seconds", "When the last round was priced, in Unix time.", tally.last_update),
     ]
+
+    class Metrics(Collector):
+        # The library's own counters can only be counted up, and a resumed watch begins above zero.
+        def collect(self) -> Iterator[Metric]:
+            for name, meaning, number in metrics:
+                if number is not None:
+                    kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+                    family = kind(f"normalfan_watch_{name}", meaning, labels=["model"])
+                    family.add_metric([model], number)
+                    yield family
+
+    registry = CollectorRegistry()
+    registry.register(Metrics())
+    return generate_latest(registry)

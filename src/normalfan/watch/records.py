@@ -1,7 +1,8 @@
 """One line in, one line out, both JSON.
 
-A line in is `{"round": 7, "loss": [[[…]]]}`, or `{"round": 7, "theta": […]}` for factored losses. The
-coefficients theta come in the order of the features, or by their names: `{"power": 31.5, "wear": 1}`.
+A line in is `{"round": 7, "loss": [[[…]]]}`, or `reward` instead of `loss`, or `{"round": 7, "theta": […]}`
+for factored losses. The coefficients theta come in the order of the features, or by their names:
+`{"power": 31.5, "wear": 1}`.
 
 A line out says what a round cost, and where, in the user's own names. Numbers are written so that they read
 back to the bit. JSON has no infinity: an infinite margin (there is no other face) is written as null.
@@ -11,15 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.pricing.monitor import PricedRound
 from normalfan.problem.arrays import FloatArray, check_finite
 from normalfan.problem.losses import FactoredLosses, as_loss
 from normalfan.problem.mdp import MDP
@@ -27,6 +29,9 @@ from normalfan.text import as_json
 from normalfan.watch.feed import LONGEST_LINE
 
 LARGEST_ROUND = 2**53  # above it, readers of JSON that know only floats disagree about integers
+KEYS = ("loss", "reward", "theta")  # what a line may hold
+
+_LARGE = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{309}")  # in numbers that may be beyond the range of float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Line:
     """A line whose form is right; its numbers are not checked yet."""
 
     round: int
-    key: str  # "loss" or "theta"
+    key: str  # one of `KEYS`
     numbers: Any
 
 
@@ -56,20 +61,24 @@ class LineReader:
         features: npt.ArrayLike | None = None,
         feature_names: Sequence[str] = (),
         longest: int = LONGEST_LINE,
+        *,
+        rewards: bool = False,
     ) -> None:
         self.mdp = mdp
+        self.rewards = rewards
         self.longest = longest
         self.feature_names = tuple(feature_names)
         self.features = None if features is None else _checked_features(mdp, features)
 
-    def digest_of_features(self) -> str:
-        """What tells features from others, names included; empty without features."""
+    def digest_of_meaning(self) -> str:
+        """What tells the meaning of numbers from others: features, their names, whether they are rewards."""
+        meaning = "rewards" if self.rewards else ""
         if self.features is None:
-            return ""
+            return meaning
         digest = hashlib.sha256(json.dumps(self.feature_names).encode())
         for part in (self.features.indptr, self.features.indices, self.features.data):
             digest.update(part.astype(np.float64).tobytes())
-        return digest.hexdigest()
+        return meaning + digest.hexdigest()
 
     def read(self, line: bytes) -> Line:
         """Read the round number of a line, and check which keys it has."""
@@ -80,25 +89,36 @@ class LineReader:
             )
         document = _parsed(line)
         keys = sorted(set(document) - {"round"})
-        if "round" not in document or keys not in (["loss"], ["theta"]):
+        if "round" not in document or len(keys) != 1 or keys[0] not in KEYS:
             shown = ", ".join(repr(key)[:40] for key in list(document)[:4]) or "nothing"
             raise InputError(
-                f"the line holds {shown}, but must hold 'round' and one of 'loss' and 'theta', "
+                f"the line holds {shown}, but must hold 'round' and one of {', '.join(map(repr, KEYS))}, "
                 f'and nothing else: write {{"round": 7, "loss": [[[…]]]}}.'
             )
         number = document["round"]
         if type(number) is not int or abs(number) > LARGEST_ROUND:
+            is_one = not isinstance(number, list | dict)
+            shown = json.dumps(number)[:40] if is_one else f"a {type(number).__name__}"
             raise InputError(
-                f"round is {_shown(number)}, but must be an integer (of at most 2^53): "
+                f"round is {shown}, but must be an integer (of at most 2^53): "
                 f"number the rounds in the order in which they happen."
             )
         return Line(number, keys[0], document[keys[0]])
 
+    def is_of_rewards(self, line: Line) -> bool:
+        """Whether the numbers of a line are rewards."""
+        return self.rewards or line.key == "reward"
+
     def loss(self, line: Line) -> FloatArray:
-        """[H, S, A]: the loss of a line, with its numbers checked."""
+        """[H, S, A]: the loss of a line, with its numbers checked; of rewards, their negative."""
         name = f"{line.key} of round {line.round}"
-        if line.key == "loss":
-            return as_loss(self.mdp, _array(name, line.numbers), name)
+        numbers = self._numbers(name, line)
+        # Before the check, which knows forbidden actions by a loss of inf; and not −, which makes −0 of 0.
+        return as_loss(self.mdp, 0.0 - numbers if self.is_of_rewards(line) else numbers, name)
+
+    def _numbers(self, name: str, line: Line) -> Any:
+        if line.key != "theta":
+            return _array(name, line.numbers)
         if self.features is None:
             raise InputError(
                 f"{name} is given, but there are no features to multiply it with: pass --features FILE."
@@ -113,7 +133,7 @@ class LineReader:
         check_finite(name, numbers)
         # As in `FactoredLosses`, whose blocks of one round give the same bits as those of many.
         loss = self.features @ numbers.astype(np.float64)[:, None]
-        return as_loss(self.mdp, loss.reshape(self.mdp.shape), name)
+        return loss.reshape(self.mdp.shape)
 
     def _in_order(self, name: str, coefficients: dict[str, Any]) -> list[Any]:
         """Coefficients by name, in the order of the features."""
@@ -124,27 +144,6 @@ class LineReader:
                 f"coefficient for each feature, by its name: compare it with the table of features."
             )
         return [coefficients[feature] for feature in self.feature_names]
-
-
-def round_record(
-    step: PricedRound,
-    *,
-    since: int | None,
-    costliest: dict[str, Any] | None,
-    total: float,
-    alarms: Sequence[str],
-) -> bytes:
-    """The line for a round that was priced against the round `since`."""
-    record: dict[str, Any] = {"round": step.round, "since": since}
-    record |= {field.name: getattr(step, field.name) for field in fields(step)}
-    record |= {"costliest": costliest, "total": total}
-    if alarms:
-        record["alarms"] = list(alarms)
-    return as_line(record)
-
-
-def error_record(line: int, error: Exception) -> bytes:
-    return as_line({"line": line, "error": str(error)})
 
 
 def as_line(record: dict[str, Any]) -> bytes:
@@ -166,7 +165,8 @@ def _checked_features(mdp: MDP, features: npt.ArrayLike) -> Any:
 
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(line.decode(), object_pairs_hook=_without_repeats)
+        parse = _number_in_range if _LARGE.search(line) else None
+        document = json.loads(line.decode(), object_pairs_hook=_without_repeats, parse_float=parse)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"the line cannot be read as JSON ({error}), but must be one JSON object: "
@@ -180,15 +180,18 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return document
 
 
+def _number_in_range(text: str) -> float:
+    """1e999 is no float; read as infinity it would mean that an action is not allowed."""
+    if math.isinf(number := float(text)):
+        raise ValueError(f"{text:.20} is beyond the range of float64")
+    return number
+
+
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         raise ValueError("a key comes twice")
     return document
-
-
-def _shown(item: Any) -> str:
-    return f"a {type(item).__name__}" if isinstance(item, list | dict) else json.dumps(item)[:40]
 
 
 def _array(name: str, numbers: Any) -> Any:

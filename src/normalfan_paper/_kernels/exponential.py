@@ -18,12 +18,22 @@ import math
 
 import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
 from numpy.polynomial import chebyshev
 
 from normalfan._kernels.compiling import inlined
-from normalfan._kernels.lanes import at_most, broadcast, fma, maximum, minimum, select
-from normalfan._kernels.vectors import NUMBERS, PIECE, WORDS, piecewise
+from normalfan._kernels.lanes import (
+    NUMBERS,
+    PIECE,
+    WORDS,
+    at_most,
+    broadcast,
+    fma,
+    lanes,
+    maximum,
+    minimum,
+    piecewise,
+    select,
+)
 
 DEGREE = 11
 MAGIC = 1.5 * 2.0**52  # added to a small number it leaves the nearest integer in the lowest bits
@@ -47,52 +57,48 @@ def _coefficients() -> tuple[float, ...]:
 _, _, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11 = _coefficients()
 
 
-def _add_exponents(builder, x, n):
+@piecewise(lanes(lanes, lanes))
+def scaled(builder, x, n):
+    """X times 2ⁿ for normal numbers, where the lowest bits of the float ``n`` hold the integer."""
     up = ir.Constant(WORDS, [52] * PIECE)
     raised = builder.add(builder.bitcast(x, WORDS), builder.shl(builder.bitcast(n, WORDS), up))
     return builder.bitcast(raised, NUMBERS)
 
 
-@intrinsic
-def scaled(typingctx, x, n):
-    """X times 2ⁿ for normal numbers, where the lowest bits of the float ``n`` hold the integer."""
-    return x(x, x), piecewise(_add_exponents)
-
-
 @inlined
 def _split(x):
     """Exp(r), and a float whose lowest bits hold n."""
-    magic = broadcast(MAGIC, x)
-    shifted = fma(x, broadcast(1.0 / math.log(2.0), x), magic)
+    magic = broadcast(MAGIC)
+    shifted = fma(x, broadcast(1.0 / math.log(2.0)), magic)
     n = shifted - magic
-    r = fma(n, broadcast(-LOW, x), fma(n, broadcast(-HIGH, x), x))
+    r = fma(n, broadcast(-LOW), fma(n, broadcast(-HIGH), x))
     # Even and odd powers side by side: half as long a chain of fused steps, for one more product.
     square = r * r
-    even = fma(square, broadcast(C10, x), broadcast(C8, x))
-    odd = fma(square, broadcast(C11, x), broadcast(C9, x))
-    even = fma(square, even, broadcast(C6, x))
-    odd = fma(square, odd, broadcast(C7, x))
-    even = fma(square, even, broadcast(C4, x))
-    odd = fma(square, odd, broadcast(C5, x))
-    even = fma(square, even, broadcast(C2, x))
-    odd = fma(square, odd, broadcast(C3, x))
-    return fma(square, fma(r, odd, even), r) + broadcast(1.0, x), shifted
+    even = fma(square, broadcast(C10), broadcast(C8))
+    odd = fma(square, broadcast(C11), broadcast(C9))
+    even = fma(square, even, broadcast(C6))
+    odd = fma(square, odd, broadcast(C7))
+    even = fma(square, even, broadcast(C4))
+    odd = fma(square, odd, broadcast(C5))
+    even = fma(square, even, broadcast(C2))
+    odd = fma(square, odd, broadcast(C3))
+    return fma(square, fma(r, odd, even), r) + broadcast(1.0), shifted
 
 
 @inlined
 def exponential(x):
     """exp(x), lane by lane; nan stays nan."""
-    one = broadcast(1.0, x)
-    x = maximum(broadcast(LEAST, x), minimum(broadcast(TOP, x), x))
+    one = broadcast(1.0)
+    x = maximum(broadcast(LEAST), minimum(broadcast(TOP), x))
     p, shifted = _split(x)
-    deep = at_most(x, broadcast(DEEP, x))
-    lifted = shifted + select(deep, broadcast(float(LIFT), x), one - one)
-    result = scaled(p, lifted) * select(deep, broadcast(2.0**-LIFT, x), one)
-    return select(at_most(broadcast(TOP, x), x), broadcast(math.inf, x), result)
+    deep = at_most(x, broadcast(DEEP))
+    lifted = shifted + select(deep, broadcast(float(LIFT)), one - one)
+    result = scaled(p, lifted) * select(deep, broadcast(2.0**-LIFT), one)
+    return select(at_most(broadcast(TOP), x), broadcast(math.inf), result)
 
 
 @inlined
 def weight(x):
     """exp(x) for x <= 0 where 1e-304 counts as nothing: 0 below DEEP, and none of the care at the ends."""
     p, shifted = _split(x)
-    return select(at_most(x, broadcast(DEEP, x)), broadcast(0.0, x), scaled(p, shifted))
+    return select(at_most(x, broadcast(DEEP)), broadcast(0.0), scaled(p, shifted))

@@ -17,13 +17,9 @@ import numpy as np
 
 from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import broadcast, fma, lane_count, lanes_of, minimum
-from normalfan._kernels.memory import item, load, store
+from normalfan._kernels.lanes import LANES, broadcast, fma, item, load, minimum, store, zero_lanes
 from normalfan._kernels.successors import read_losses
 from normalfan_paper._kernels.exponential import weight
-
-LANES = 8
-WORD = np.uint16  # twice as many bits as lanes
 
 
 @inner
@@ -45,14 +41,14 @@ def charge_arms(losses, start, behind):
 @inlined
 def pay_round(t, losses, arms, etas, behind, paid):
     """What every run pays in round t with the weights exp(−η·behind)."""
-    zero = lanes_of(WORD(0))
+    zero = zero_lanes()
     runs = len(etas)
-    for first in range(0, runs, lane_count(zero)):
-        eta = load(etas, first, zero)
+    for first in range(0, runs, LANES):
+        eta = load(etas, first)
         weighed, mass = zero, zero
         for a in range(arms):
-            w = weight(broadcast(-item(behind, a), zero) * eta)
-            weighed = fma(w, broadcast(item(losses, t * arms + a), zero), weighed)
+            w = weight(broadcast(-item(behind, a)) * eta)
+            weighed = fma(w, broadcast(item(losses, t * arms + a)), weighed)
             mass = mass + w
         store(paid, t * runs + first, weighed / mass)
 
@@ -68,32 +64,31 @@ def hedge_kernel(losses, arms, etas, behind, paid):
 @kernel
 def hedge_streams_kernel(address, strides, streams, arms, etas, behind, scratch, paid):
     """Runs with losses of their own, [runs, T, K] by byte strides; the last block may be partial."""
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
-    infinite = broadcast(np.inf, zero)
+    zero = zero_lanes()
+    infinite = broadcast(np.inf)
     runs = len(etas)
-    for first in range(0, runs, count):
-        eta = zero - load(etas, first, zero)
+    for first in range(0, runs, LANES):
+        eta = zero - load(etas, first)
         for a in range(arms):
-            store(behind, a * count, zero)
+            store(behind, a * LANES, zero)
         for t in range(len(paid) // runs):
             place = address + first * strides[0] + t * strides[1]
-            last = min(count, streams - first) - 1
-            read_losses(place, strides[0], strides[2], last, arms, scratch, zero)
+            last = min(LANES, streams - first) - 1
+            read_losses(place, strides[0], strides[2], last, arms, scratch)
             weighed, mass, cheapest, best = zero, zero, infinite, infinite
             for a in range(arms):
-                loss = load(scratch, a * count, zero)
-                w = weight(load(behind, a * count, zero) * eta)
+                loss = load(scratch, a * LANES)
+                w = weight(load(behind, a * LANES) * eta)
                 weighed = fma(w, loss, weighed)
                 mass = mass + w
                 cheapest = minimum(loss, cheapest)
             store(paid, t * runs + first, weighed / mass)
             for a in range(arms):
-                moved = load(behind, a * count, zero) + (load(scratch, a * count, zero) - cheapest)
+                moved = load(behind, a * LANES) + (load(scratch, a * LANES) - cheapest)
                 best = minimum(moved, best)
-                store(behind, a * count, moved)
+                store(behind, a * LANES, moved)
             for a in range(arms):
-                store(behind, a * count, load(behind, a * count, zero) - best)
+                store(behind, a * LANES, load(behind, a * LANES) - best)
 
 
 def run_hedge(losses: np.ndarray, etas: np.ndarray) -> np.ndarray:

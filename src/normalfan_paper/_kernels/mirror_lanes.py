@@ -25,10 +25,21 @@ import numpy as np
 
 from normalfan._kernels.buffers import States, aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import at_most, broadcast, fma, lane_count, lanes_of, maximum, minimum, select
-from normalfan._kernels.memory import item, load, store
+from normalfan._kernels.lanes import (
+    LANES,
+    at_most,
+    broadcast,
+    fma,
+    item,
+    load,
+    maximum,
+    minimum,
+    select,
+    store,
+    zero_lanes,
+)
 from normalfan_paper._kernels.exponential import weight
-from normalfan_paper._kernels.hedge_lanes import LANES, WORD, whole_lanes
+from normalfan_paper._kernels.hedge_lanes import whole_lanes
 
 WALL_MEASURES = 3  # 0 < A* <= width; A* <= width; states with an action of the first kind
 
@@ -100,31 +111,29 @@ def _advantage_table(
 @inlined
 def _step(kept, place, actions, costs, least, floored, floor, at):
     """The mirror step from what is kept at ``place``, by costs [A, lanes], to ``at``, maybe the same."""
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
+    zero = zero_lanes()
     if floored:
         mass = zero
         for a in range(actions):
-            w = load(kept, place + a * count, zero) * weight(least - load(costs, a * count, zero))
-            store(kept, at + a * count, w)
+            w = load(kept, place + a * LANES) * weight(least - load(costs, a * LANES))
+            store(kept, at + a * LANES, w)
             mass = mass + w
-        share = (broadcast(1.0, zero) - broadcast(float(actions), zero) * floor) / mass
+        share = (broadcast(1.0) - broadcast(float(actions)) * floor) / mass
         for a in range(actions):
-            store(kept, at + a * count, fma(load(kept, at + a * count, zero), share, floor))
+            store(kept, at + a * LANES, fma(load(kept, at + a * LANES), share, floor))
     else:
-        top = broadcast(-np.inf, zero)
+        top = broadcast(-np.inf)
         for a in range(actions):
-            moved = load(kept, place + a * count, zero) - (load(costs, a * count, zero) - least)
-            store(kept, at + a * count, moved)
+            moved = load(kept, place + a * LANES) - (load(costs, a * LANES) - least)
+            store(kept, at + a * LANES, moved)
             top = maximum(moved, top)
         for a in range(actions):
-            store(kept, at + a * count, load(kept, at + a * count, zero) - top)
+            store(kept, at + a * LANES, load(kept, at + a * LANES) - top)
 
 
 @inlined
 def _weight(kept, place, floored):
-    zero = lanes_of(WORD(0))
-    w = load(kept, place, zero)
+    w = load(kept, place)
     return w if floored else weight(w)
 
 
@@ -147,24 +156,23 @@ def _look_ahead(
     play,
 ):
     """The optimistic play of one state, to ``play``; its value under the loss before goes on."""
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
+    zero = zero_lanes()
     etas, _, _, _, floors = runs
     width = len(etas)
-    eta = load(etas, first, zero)
+    eta = load(etas, first)
     weighed, mass = zero, zero
-    least = broadcast(np.inf, zero)
+    least = broadcast(np.inf)
     for a in range(actions):
-        onward = load(expected, ahead + item(nexts, successor + a) * width + first, zero)
-        q = broadcast(item(losses, loss + a), zero) + onward
-        w = _weight(kept, place + a * count, floored)
+        onward = load(expected, ahead + item(nexts, successor + a) * width + first)
+        q = broadcast(item(losses, loss + a)) + onward
+        w = _weight(kept, place + a * LANES, floored)
         weighed = fma(w, q, weighed)
         mass = mass + w
         cost = eta * q
-        store(costs, a * count, cost)
+        store(costs, a * LANES, cost)
         least = minimum(cost, least)
     store(expected, here, weighed / mass)
-    floor = load(floors, first, zero)
+    floor = load(floors, first)
     _step(kept, place, actions, costs, least, floored, floor, play)
 
 
@@ -179,45 +187,44 @@ def _visit(
     the state's losses and successors do, ``here`` where its value goes, ``ahead`` where the layer of the
     next step begins. ``first`` is the first of the runs.
     """
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
+    zero = zero_lanes()
     advantages, slack = table
     etas, thresholds, charges, optimal, floors = runs
     floored, _, thresholded, noisy, recorded = modes
     width = len(etas)
-    eta = load(etas, first, zero)
+    eta = load(etas, first)
     # Before the loop: the compiler cannot know that what is stored in it leaves these alone.
     edge, charge = (
-        load(thresholds, first, zero) + broadcast(item(slack, row), zero),
-        load(charges, first, zero),
+        load(thresholds, first) + broadcast(item(slack, row)),
+        load(charges, first),
     )
-    by_policy = at_most(load(optimal, first, zero), zero)
+    by_policy = at_most(load(optimal, first), zero)
     weighed, mass, mean = zero, zero, zero
-    least = broadcast(np.inf, zero)
+    least = broadcast(np.inf)
     for a in range(actions):
         onward = ahead + item(nexts, successor + a) * width + first
-        q = broadcast(item(losses, loss + a), zero) + load(values, onward, zero)
-        w = _weight(kept, at + a * count, floored)
+        q = broadcast(item(losses, loss + a)) + load(values, onward)
+        w = _weight(kept, at + a * LANES, floored)
         weighed = fma(w, q, weighed)
         mass = mass + w
         if noisy:
-            truly = broadcast(item(means, loss + a), zero) + load(judged, onward, zero)
+            truly = broadcast(item(means, loss + a)) + load(judged, onward)
             mean = fma(w, truly, mean)
         if recorded:
-            store(played, place + a * count, w)
+            store(played, place + a * LANES, w)
         cost = eta * q
         if thresholded:
-            far = broadcast(item(advantages, row * actions + a), zero)
+            far = broadcast(item(advantages, row * actions + a))
             cost = select(by_policy, cost, eta * far) + select(at_most(far, edge), zero, charge)
-        store(costs, a * count, cost)
+        store(costs, a * LANES, cost)
         least = minimum(cost, least)
     store(values, here, weighed / mass)
     if noisy:
         store(judged, here, mean / mass)
     if recorded:
         for a in range(actions):
-            store(played, place + a * count, load(played, place + a * count, zero) / mass)
-    _step(kept, place, actions, costs, least, floored, load(floors, first, zero), place)
+            store(played, place + a * LANES, load(played, place + a * LANES) / mass)
+    _step(kept, place, actions, costs, least, floored, load(floors, first), place)
 
 
 @inner
@@ -226,36 +233,35 @@ def _walk(
 ):
     """Forward over what eight runs played: fills their regret by step and their mass near the walls."""
     steps, states, actions = shape
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
+    zero = zero_lanes()
     advantages, slack = marks
-    layer = states * count
+    layer = states * LANES
     for row in range(ptr[0], ptr[1]):
         s = np.int64(item(idx, row))
-        store(visits, s * count, broadcast(initial[s], zero))
+        store(visits, s * LANES, broadcast(initial[s]))
     near, close, thin = zero, zero, zero
     for h in range(steps):
         here, later = (h & 1) * layer, (h + 1 & 1) * layer
         if h + 1 < steps:
             for row in range(ptr[h + 1], ptr[h + 2]):
-                store(visits, later + np.int64(item(idx, row)) * count, zero)
+                store(visits, later + np.int64(item(idx, row)) * LANES, zero)
         regret = zero
         for row in range(ptr[h], ptr[h + 1]):
             s = np.int64(item(idx, row))
-            reached = load(visits, here + s * count, zero)
+            reached = load(visits, here + s * LANES)
             is_thin = False
             for a in range(actions):
-                mass = reached * load(played, (row * width + first) * actions + a * count, zero)
+                mass = reached * load(played, (row * width + first) * actions + a * LANES)
                 far = item(advantages, row * actions + a)
-                regret = fma(mass, broadcast(far, zero), regret)
+                regret = fma(mass, broadcast(far), regret)
                 if far <= wall + slack[row]:
                     close = close + mass
                     if far > slack[row]:
                         near = near + mass
                         is_thin = True
                 if h + 1 < steps:
-                    to = later + item(nexts, h * per_step + s * actions + a) * count
-                    store(visits, to, load(visits, to, zero) + mass)
+                    to = later + item(nexts, h * per_step + s * actions + a) * LANES
+                    store(visits, to, load(visits, to) + mass)
             if is_thin:
                 thin = thin + reached
         store(by_step, (t * steps + h) * width + first, regret)
@@ -279,8 +285,7 @@ def mirror_kernel(
     # By name once: an array read from a tuple is counted, which in the visits would cost as much as they do.
     kept, values, judged, expected, costs, plain, played, visits = room
     floored, optimistic, thresholded, noisy, recorded = modes
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
+    zero = zero_lanes()
     width = len(runs.etas)
     layer = states * width
     size = max(loss_step * steps, states * actions)
@@ -298,7 +303,7 @@ def mirror_kernel(
                 s = np.int64(item(idx, row))
                 loss = begin + h * loss_step + s * actions
                 successor = h * per_step + s * actions
-                for first in range(0, width, count):
+                for first in range(0, width, LANES):
                     place = (row * width + first) * actions
                     at, value = place, here + s * width + first
                     if optimistic and t > 0:
@@ -311,22 +316,22 @@ def mirror_kernel(
                         row, place, at, loss, successor, value, ahead, first, actions, runs, modes, table,
                         losses, means, nexts, kept, values, judged, costs, played,
                     )  # fmt: skip
-        for first in range(0, width, count):
+        for first in range(0, width, LANES):
             outcome = zero
             for row in range(ptr[0], ptr[1]):
                 s = np.int64(item(idx, row))
                 if initial[s] > 0.0:
-                    v = load(values, s * width + first, zero)
+                    v = load(values, s * width + first)
                     if noisy:
-                        v = load(judged, s * width + first, zero)
-                    outcome = fma(broadcast(initial[s], zero), v, outcome)
+                        v = load(judged, s * width + first)
+                    outcome = fma(broadcast(initial[s]), v, outcome)
             store(paid, t * width + first, outcome)
         if recorded:
             if noisy:
                 _advantage_table(
                     means, begin, loss_step, nexts, per_step, shape, ptr, idx, ties, plain, marks[0], marks[1]
                 )
-            for first in range(0, width, count):
+            for first in range(0, width, LANES):
                 _walk(
                     t, first, nexts, per_step, shape, ptr, idx, initial, wall, marks, width, played, visits,
                     by_step, masses,
@@ -382,7 +387,7 @@ def run_mirror_descent(
         seen, frozen(means, np.float64) if noisy else seen, 0 if loss_steps == 1 else n_states * n_actions,
         frozen(nexts, np.int32), 0 if len(nexts) == 1 else n_states * n_actions,
         (horizon, n_states, n_actions),
-        frozen(states.ptr, np.int64), frozen(states.idx, np.int32), frozen(initial, np.float64),
+        states.ptr, states.idx, frozen(initial, np.float64),
         padded, modes,
         ties, wall if recorded else 0.0, room, table, marks, paid, by_step, masses,
     )  # fmt: skip

@@ -19,17 +19,19 @@ import numpy as np
 from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, kernel
 from normalfan._kernels.lanes import (
+    LANES,
     at_most,
     bits_of,
     broadcast,
     fma,
-    lane_count,
-    lanes_of,
+    item,
+    load,
     maximum,
     select,
+    store,
+    zero_lanes,
 )
-from normalfan._kernels.memory import item, load, store
-from normalfan_paper._kernels.hedge_lanes import LANES, WORD, charge_arms, pay_round, whole_lanes
+from normalfan_paper._kernels.hedge_lanes import charge_arms, pay_round, whole_lanes
 
 ALL = (1 << LANES) - 1
 
@@ -47,15 +49,14 @@ def optimistic_kernel(losses, arms, etas, behind, ahead, paid):
 @inlined
 def _project(moved, arms, theta):
     """The root of f, from a ``theta`` that is not above it."""
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
-    one = broadcast(1.0, zero)
-    before = broadcast(np.inf, zero)
+    zero = zero_lanes()
+    one = broadcast(1.0)
+    before = broadcast(np.inf)
     settled = False
     while not settled:
         mass, kept = zero, zero
         for a in range(arms):
-            above = load(moved, a * count, zero) - theta
+            above = load(moved, a * LANES) - theta
             out = at_most(above, zero)
             mass = mass + select(out, zero, above)
             kept = kept + select(out, zero, one)
@@ -71,34 +72,33 @@ def _project(moved, arms, theta):
 @kernel
 def euclidean_kernel(losses, arms, etas, plays, moved, paid):
     """Projected gradient descent from ``plays`` [runs/8, K, 8]; fills paid [T*runs]."""
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
-    one = broadcast(1.0, zero)
+    zero = zero_lanes()
+    one = broadcast(1.0)
     runs = len(etas)
     for t in range(len(paid) // runs):
         cheapest = np.inf
         for a in range(arms):
             cheapest = min(cheapest, losses[t * arms + a])
-        for first in range(0, runs, count):
-            eta = load(etas, first, zero)
+        for first in range(0, runs, LANES):
+            eta = load(etas, first)
             place = first * arms
-            expected, mass, kept, top = zero, zero, zero, broadcast(-np.inf, zero)
+            expected, mass, kept, top = zero, zero, zero, broadcast(-np.inf)
             for a in range(arms):
                 # Measured from the cheapest, large losses leave the play its digits.
-                loss = broadcast(item(losses, t * arms + a) - cheapest, zero)
-                x = load(plays, place + a * count, zero)
+                loss = broadcast(item(losses, t * arms + a) - cheapest)
+                x = load(plays, place + a * LANES)
                 expected = fma(x, loss, expected)
                 y = x - eta * loss
                 played = at_most(x, zero)
                 mass = mass + select(played, zero, y)
                 kept = kept + select(played, zero, one)
                 top = maximum(y, top)
-                store(moved, a * count, y)
-            store(paid, t * runs + first, expected + broadcast(cheapest, zero))
+                store(moved, a * LANES, y)
+            store(paid, t * runs + first, expected + broadcast(cheapest))
             theta = _project(moved, arms, maximum((mass - one) / kept, top - one))
             for a in range(arms):
-                x = load(moved, a * count, zero) - theta
-                store(plays, place + a * count, maximum(x, zero))
+                x = load(moved, a * LANES) - theta
+                store(plays, place + a * LANES, maximum(x, zero))
 
 
 def run_optimistic_hedge(losses: np.ndarray, etas: np.ndarray) -> np.ndarray:

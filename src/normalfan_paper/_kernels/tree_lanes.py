@@ -17,10 +17,20 @@ import numpy as np
 
 from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import absolute, at_most, broadcast, fma, lane_count, lanes_of, select
-from normalfan._kernels.memory import item, load, store
+from normalfan._kernels.lanes import (
+    LANES,
+    absolute,
+    at_most,
+    broadcast,
+    fma,
+    item,
+    load,
+    select,
+    store,
+    zero_lanes,
+)
 from normalfan_paper._kernels.exponential import weight
-from normalfan_paper._kernels.hedge_lanes import WORD, whole_lanes
+from normalfan_paper._kernels.hedge_lanes import whole_lanes
 
 
 @inner
@@ -41,8 +51,8 @@ def _descend(paths, start, children, used, nodes):
 @inlined
 def _wrong(lead):
     """1 / (1 + exp(lead)), without overflow."""
-    zero = lanes_of(WORD(0))
-    one = broadcast(1.0, zero)
+    zero = zero_lanes()
+    one = broadcast(1.0)
     w = weight(zero - absolute(lead))
     return select(at_most(zero, lead), w, one) / (one + w)
 
@@ -50,19 +60,19 @@ def _wrong(lead):
 @kernel
 def tree_kernel(paths, gamma, etas, children, nodes, odds, paid):
     """``paths`` [T*H] of 0 and 1, ``odds`` [node, runs] of action 1; fills paid [T*runs]."""
-    zero = lanes_of(WORD(0))
+    zero = zero_lanes()
     steps, width = len(nodes), len(etas)
     used = 1
     for t in range(len(paid) // width):
         used = _descend(paths, t * steps, children, used, nodes)
-        for first in range(0, width, lane_count(zero)):
-            eta = load(etas, first, zero)
+        for first in range(0, width, LANES):
+            eta = load(etas, first)
             value = zero
             for h in range(steps - 1, -1, -1):
-                towards = broadcast(2.0 * item(paths, t * steps + h) - 1.0, zero)
+                towards = broadcast(2.0 * item(paths, t * steps + h) - 1.0)
                 place = np.int64(item(nodes, h)) * width + first
-                lead = load(odds, place, zero) * towards
-                gap = broadcast(gamma * (steps - h), zero) - value
+                lead = load(odds, place) * towards
+                gap = broadcast(gamma * (steps - h)) - value
                 value = fma(_wrong(lead), gap, value)
                 store(odds, place, fma(eta, gap, lead) * towards)
             store(paid, t * width + first, value)

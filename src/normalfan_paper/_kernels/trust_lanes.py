@@ -21,10 +21,20 @@ import numpy as np
 
 from normalfan._kernels.buffers import States, aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import broadcast, fma, lane_count, lanes_of, maximum, minimum
-from normalfan._kernels.memory import gather, item, load, store
+from normalfan._kernels.lanes import (
+    LANES,
+    broadcast,
+    fma,
+    gather,
+    item,
+    load,
+    maximum,
+    minimum,
+    store,
+    zero_lanes,
+)
 from normalfan_paper._kernels.exponential import weight
-from normalfan_paper._kernels.hedge_lanes import LANES, WORD, whole_lanes
+from normalfan_paper._kernels.hedge_lanes import whole_lanes
 
 ACCURACY = 1e-12  # how close to the radius, relative to it, a binding divergence is brought
 EPSILON = 2.0**-52
@@ -61,48 +71,46 @@ def _evaluate(
     row, place, last, strides, successor, ahead, actions, nexts, kept, gaps, largest, spread, values
 ):
     """Q of one state under the policies of eight runs as gaps; returns V."""
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
-    at = row * actions * count
+    zero = zero_lanes()
+    at = row * actions * LANES
     value, square = zero, zero
-    least, most = broadcast(np.inf, zero), broadcast(-np.inf, zero)
+    least, most = broadcast(np.inf), broadcast(-np.inf)
     for a in range(actions):
-        onward = load(values, ahead + item(nexts, successor + a) * count, zero)
-        q = gather(place + a * strides[4], strides[0], last, zero) + onward
-        value = fma(load(kept, at + a * count, zero), q, value)
-        store(gaps, at + a * count, q)
+        onward = load(values, ahead + item(nexts, successor + a) * LANES)
+        q = gather(place + a * strides[4], strides[0], last) + onward
+        value = fma(load(kept, at + a * LANES), q, value)
+        store(gaps, at + a * LANES, q)
         least, most = minimum(q, least), maximum(q, most)
     for a in range(actions):
-        q = load(gaps, at + a * count, zero)
-        square = fma(load(kept, at + a * count, zero), (q - value) * (q - value), square)
-        store(gaps, at + a * count, q - least)
-    store(largest, row * count, most - least)
-    store(spread, row * count, square)
+        q = load(gaps, at + a * LANES)
+        square = fma(load(kept, at + a * LANES), (q - value) * (q - value), square)
+        store(gaps, at + a * LANES, q - least)
+    store(largest, row * LANES, most - least)
+    store(spread, row * LANES, square)
     return value
 
 
 @inlined
 def _try(first, end, actions, kept, gaps, visits, trials, divergences, slopes, logarithms):
     """The divergences of the rows at the trials, and their slopes, weighted by visits."""
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
-    x = zero - load(trials, 0, zero)
+    zero = zero_lanes()
+    x = zero - load(trials, 0)
     total, slope = zero, zero
     for row in range(first, end):
-        at = row * actions * count
+        at = row * actions * LANES
         mass, mean, square = zero, zero, zero
         for a in range(actions):
-            gap = load(gaps, at + a * count, zero)
-            w = load(kept, at + a * count, zero) * weight(x * gap)
+            gap = load(gaps, at + a * LANES)
+            w = load(kept, at + a * LANES) * weight(x * gap)
             mass = mass + w
             mean = fma(w, gap, mean)
             square = fma(w * gap, gap, square)
         mean = mean / mass
         store(logarithms, 0, mass)
-        for i in range(count):
+        for i in range(LANES):
             logarithms[i] = math.log(logarithms[i])
-        visited = load(visits, row * count, zero)
-        total = fma(visited, maximum(x * mean - load(logarithms, 0, zero), zero), total)
+        visited = load(visits, row * LANES)
+        total = fma(visited, maximum(x * mean - load(logarithms, 0), zero), total)
         slope = fma(visited, maximum(square / mass - mean * mean, zero), slope)
     store(divergences, 0, total)
     store(slopes, 0, (zero - x) * slope)
@@ -166,44 +174,42 @@ def _find(first, end, actions, etas, radii, kept, gaps, largest, spread, visits,
 @inlined
 def _move(row, actions, floors, trials, kept, gaps):
     """One state's step by ``search.x``, then its floor."""
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
-    at = row * actions * count
-    x, floor = zero - load(trials, 0, zero), load(floors, 0, zero)
+    zero = zero_lanes()
+    at = row * actions * LANES
+    x, floor = zero - load(trials, 0), load(floors, 0)
     mass = zero
     for a in range(actions):
-        w = load(kept, at + a * count, zero) * weight(x * load(gaps, at + a * count, zero))
-        store(kept, at + a * count, w)
+        w = load(kept, at + a * LANES) * weight(x * load(gaps, at + a * LANES))
+        store(kept, at + a * LANES, w)
         mass = mass + w
-    share = (broadcast(1.0, zero) - broadcast(float(actions), zero) * floor) / mass
+    share = (broadcast(1.0) - broadcast(float(actions)) * floor) / mass
     for a in range(actions):
-        store(kept, at + a * count, fma(load(kept, at + a * count, zero), share, floor))
+        store(kept, at + a * LANES, fma(load(kept, at + a * LANES), share, floor))
 
 
 @inner
 def _walk(nexts, per_step, shape, ptr, idx, initial, scale, kept, visits, reached):
     """The visits of the played policies, times ``scale``, into ``visits``."""
     steps, states, actions = shape
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
-    layer = states * count
+    zero = zero_lanes()
+    layer = states * LANES
     for row in range(ptr[0], ptr[1]):
         s = np.int64(item(idx, row))
-        store(reached, s * count, broadcast(initial[s] * scale, zero))
+        store(reached, s * LANES, broadcast(initial[s] * scale))
     for h in range(steps):
         here, later = (h & 1) * layer, (h + 1 & 1) * layer
         if h + 1 < steps:
             for row in range(ptr[h + 1], ptr[h + 2]):
-                store(reached, later + np.int64(item(idx, row)) * count, zero)
+                store(reached, later + np.int64(item(idx, row)) * LANES, zero)
         for row in range(ptr[h], ptr[h + 1]):
             s = np.int64(item(idx, row))
-            arrived = load(reached, here + s * count, zero)
-            store(visits, row * count, arrived)
+            arrived = load(reached, here + s * LANES)
+            store(visits, row * LANES, arrived)
             if h + 1 < steps:
                 for a in range(actions):
-                    mass = arrived * load(kept, (row * actions + a) * count, zero)
-                    to = later + item(nexts, h * per_step + s * actions + a) * count
-                    store(reached, to, load(reached, to, zero) + mass)
+                    mass = arrived * load(kept, (row * actions + a) * LANES)
+                    to = later + item(nexts, h * per_step + s * actions + a) * LANES
+                    store(reached, to, load(reached, to) + mass)
 
 
 @kernel
@@ -220,10 +226,9 @@ def trust_kernel(
     # By name once: an array read from a tuple is counted, which costs.
     kept, gaps, largest, spread, visits, values, reached, search = space
     trials = search.x
-    zero = lanes_of(WORD(0))
-    count = lane_count(zero)
-    layer = states * count
-    for t in range(len(paid) // count):
+    zero = zero_lanes()
+    layer = states * LANES
+    for t in range(len(paid) // LANES):
         for h in range(steps - 1, -1, -1):
             here = (h & 1) * layer
             ahead = 2 * layer if h + 1 == steps else layer - here
@@ -234,13 +239,13 @@ def trust_kernel(
                     row, place, last, strides, h * per_step + s * actions, ahead, actions, nexts,
                     kept, gaps, largest, spread, values,
                 )  # fmt: skip
-                store(values, here + s * count, value)
+                store(values, here + s * LANES, value)
         outcome = zero
         for row in range(ptr[0], ptr[1]):
             s = np.int64(item(idx, row))
             if initial[s] > 0.0:
-                outcome = fma(broadcast(initial[s], zero), load(values, s * count, zero), outcome)
-        store(paid, t * count, outcome)
+                outcome = fma(broadcast(initial[s]), load(values, s * LANES), outcome)
+        store(paid, t * LANES, outcome)
         if per_state:
             for row in range(ptr[steps]):
                 _find(row, row + 1, actions, etas, radii, kept, gaps, largest, spread, visits, search)
@@ -285,7 +290,7 @@ def run_trust_region(
     trust_kernel(
         losses.ctypes.data, strides, n_runs - 1, frozen(nexts, np.int32),
         0 if len(nexts) == 1 else n_states * n_actions, (horizon, n_states, n_actions),
-        frozen(states.ptr, np.int64), frozen(states.idx, np.int32), frozen(initial, np.float64),
+        states.ptr, states.idx, frozen(initial, np.float64),
         tuple(whole_lanes(column) for column in settings), per_state, scale, space, paid,
     )  # fmt: skip
     return paid.reshape(rounds, LANES)[:, :n_runs].T

@@ -36,16 +36,16 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.geometry.cone import detect, objective_range
-from normalfan.geometry.diameter import Norm, diameter
+from normalfan.geometry.bellman import optimal_backup
+from normalfan.geometry.cone import detect
 from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.motion import NORMS
 from normalfan.problem.arrays import BoolArray, FloatArray, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
-from normalfan.regret.accountant import loss_distances
-from normalfan.regret.run import RunLog
+from normalfan.regret import RunLog, loss_distances
+from normalfan_paper.bounds.diameter import Norm, diameter
 from normalfan_paper.bounds.selection_bounds import DUAL_PAIRS, forgiven
 
 CONSTANT = 1.0 - 1.0 / math.e
@@ -73,6 +73,17 @@ class GateBound:
     @property
     def holds(self) -> bool:
         return self.left <= self.right + self.rounding
+
+
+def objective_range(mdp: MDP, loss: npt.ArrayLike) -> float:
+    """max_π J(π) − min_π J(π), the difference between the worst and the best policy under a loss [H, S, A].
+
+    >>> objective_range(MDP([[0, 0]], initial=0, horizon=3), [[[1.0, 2.5]]] * 3)
+    4.5
+    """
+    # Like a price it is a sum of advantages, all non-negative: subtracting the extremes would lose digits.
+    advantages = optimal_backup(mdp, as_loss(mdp, loss)).advantages
+    return abs(optimal_backup(mdp, -advantages).value(mdp))
 
 
 def gate_bound(

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.learners.protocol import Learner
+from normalfan.learners.learner import Learner
 from normalfan.learners.selectors import FaceTracker
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.mdp import MDP
-from normalfan.regret.run import run
+from normalfan.regret import run
 from normalfan_paper.environments.constructions import lower_bound_adversary
 
 STANDARD_ERRORS = 4.0

@@ -33,7 +33,6 @@ import numpy.typing as npt
 
 from normalfan.geometry.bellman import as_policy, occupancy, optimal_backup, restricted_backup
 from normalfan.geometry.cone import Detection, detect
-from normalfan.geometry.diameter import Diameter, Norm, diameter
 from normalfan.geometry.face import Face, optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.crossing import price
@@ -41,7 +40,8 @@ from normalfan.pricing.motion import NORMS
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
-from normalfan.regret.accountant import loss_distances, split_regret
+from normalfan.regret import loss_distances, split_regret
+from normalfan_paper.bounds.diameter import Diameter, Norm, diameter
 from normalfan_paper.bounds.spread import Spread
 
 ROUNDING = 1e-11

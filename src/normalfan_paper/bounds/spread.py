@@ -32,9 +32,8 @@ import numpy as np
 from normalfan.geometry.bellman import restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.reach import is_unbranched
-from normalfan.learners.selectors import soft_backup
 from normalfan.problem.arrays import FloatArray
-from normalfan_paper.learners.sticky_euclidean import nearest_point
+from normalfan_paper.learners.sticky import nearest_point, soft_backup
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from normalfan.errors import InputError
+from normalfan.learners.learner import DEFAULT_ETA, StepSize, check_one_state
 from normalfan.learners.mirror import MirrorDescent
-from normalfan.learners.options import DEFAULT_ETA, StepSize, check_one_state
 from normalfan.problem.mdp import MDP
 
 

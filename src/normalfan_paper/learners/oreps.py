@@ -35,8 +35,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import occupancy, optimal_backup
-from normalfan.learners.mirror import normalised, probabilities, uniform_logs
-from normalfan.learners.options import (
+from normalfan.learners.learner import (
     DEFAULT_ETA,
     Described,
     StepSize,
@@ -45,6 +44,7 @@ from normalfan.learners.options import (
     check_step_size,
     step_size,
 )
+from normalfan.learners.mirror import normalised, probabilities, uniform_logs
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from normalfan.learners.options import check_one_state
+from normalfan.learners.learner import check_one_state
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
@@ -43,6 +43,7 @@ def simulate_hedge(mdp: MDP, losses: Losses, etas: Sequence[float], *, threads: 
     `losses`: [T, 1, 1, A] or a loss stream, shared by all runs; or an array [n_runs, T, 1, 1, A], for each
     run its own (seeds). To cross settings with long shared streams, call once a stream.
     """
+    from normalfan._kernels.lanes import LANES
     from normalfan_paper._kernels import hedge_lanes
 
     check_one_state("simulate_hedge", mdp)
@@ -53,4 +54,4 @@ def simulate_hedge(mdp: MDP, losses: Losses, etas: Sequence[float], *, threads: 
     def run(part: slice) -> FloatArray:
         return hedge_lanes.run_hedge(rows if own is None else rows[part], steps[part])
 
-    return checked_payments(np.concatenate(in_parts(run, len(steps), hedge_lanes.LANES, threads)))
+    return checked_payments(np.concatenate(in_parts(run, len(steps), LANES, threads)))

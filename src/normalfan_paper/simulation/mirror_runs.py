@@ -37,7 +37,7 @@ import numpy as np
 
 from normalfan.errors import InputError
 from normalfan.geometry.ties import DEFAULT_TIES
-from normalfan.learners.options import check_constant_step, check_floor, check_not_negative
+from normalfan.learners.learner import check_constant_step, check_floor, check_not_negative
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import Losses
@@ -143,8 +143,8 @@ def _simulate(
     threads: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Payments, regret by step and masses, the last two empty without a wall."""
+    from normalfan._kernels.lanes import LANES
     from normalfan_paper._kernels import mirror_lanes
-    from normalfan_paper._kernels.hedge_lanes import LANES
 
     transitions = deterministic(name, mdp)
     seen, means = _rounds(mdp, losses, judged)

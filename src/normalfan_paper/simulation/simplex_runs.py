@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from normalfan.learners.options import check_one_state
+from normalfan.learners.learner import check_one_state
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
@@ -55,7 +55,7 @@ def _sweep(
     etas: Sequence[float],
     threads: int,
 ) -> FloatArray:
-    from normalfan_paper._kernels.hedge_lanes import LANES
+    from normalfan._kernels.lanes import LANES
 
     steps = step_sizes(etas)
     rows = whole_stream(mdp, losses)[:, 0, 0]

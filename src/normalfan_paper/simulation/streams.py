@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.learners.options import check_constant_step
+from normalfan.learners.learner import check_constant_step
 from normalfan.problem.arrays import FloatArray, check_finite, read_numbers, read_only
 from normalfan.problem.losses import Losses, as_stream
 from normalfan.problem.mdp import MDP

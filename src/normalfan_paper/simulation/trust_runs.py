@@ -21,7 +21,7 @@ from typing import Any, get_args
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.learners.options import check_constant_step, check_floor, check_positive
+from normalfan.learners.learner import check_constant_step, check_floor, check_positive
 from normalfan.learners.trust_region import DEFAULT_RADIUS, Kind
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray
@@ -68,8 +68,8 @@ def simulate_trust_region(
     `losses`: [T, H, S, A] or a loss stream, shared by all runs; or an array [n_settings, T, H, S, A], for
     each run its own. The transitions must be deterministic.
     """
+    from normalfan._kernels.lanes import LANES
     from normalfan_paper._kernels import trust_lanes
-    from normalfan_paper._kernels.hedge_lanes import LANES
 
     transitions = deterministic("simulate_trust_region", mdp)
     own = own_streams(mdp, losses, len(settings))

@@ -81,5 +81,6 @@ const page = (() => {
   });
   show(dark.matches ? "dark" : "light");
 
-  return { data, colour, narrow, plain, amount, axis, heading, ticks, register, redraw: () => charts.forEach((draw) => draw()) };
+  // `followers` are told the span of rounds that is shown, [low, high] or null for all.
+  return { data, colour, narrow, plain, amount, axis, heading, ticks, register, redraw: () => charts.forEach((draw) => draw()), followers: [] };
 })();

@@ -46,7 +46,7 @@
       text: texts(unsure, (y, i) => `price ${amount(y)}; near-tie: ` + (unsure.low[i] < unsure.high[i]
         ? `the exact price lies between ${amount(unsure.low[i])} and ${amount(unsure.high[i])}` : "the exact price is this, to the digits shown")), hovertemplate: "%{text}<extra></extra>",
     });
-    return { traces, more: stacked([inUnit("Price"), "Variation of the loss, " + data.norm], { type }, { type }) };
+    return { traces, more: stacked([inUnit("Price"), `Variation of the ${data.sense}, ${data.norm}`], { type }, { type }) };
   }));
 
   linkedCharts.push(register("chart-cumulative", () => {
@@ -62,10 +62,10 @@
     }
     const traces = [
       price({ fill: "tozeroy", fillcolor: colour("accent") + "22" }),
-      line(sums.kept, "2", colour("accent"), (y) => "with the old plan, so far " + amount(y), { line: { color: colour("accent"), width: 1.4, dash: "dash" } }),
+      line(sums.kept, "2", colour("accent"), (y) => `with ${data.plan}, so far ` + amount(y), { line: { color: colour("accent"), width: 1.4, dash: "dash" } }),
       line(sums.best, "2", colour("ink"), (y) => "with a new plan, so far " + amount(y)),
     ];
-    return { traces, more: stacked([inUnit("Price so far"), inUnit("Loss so far")], {}, {}) };
+    return { traces, more: stacked([inUnit("Price so far"), inUnit(data.sense === "reward" ? "Reward so far" : "Loss so far")], {}, {}) };
   }));
 
   linkedCharts.push(register("chart-margins", () => {
@@ -127,7 +127,8 @@
   }
 
   const drawn = linkedCharts.filter(Boolean);
-  const toNumber = (edge) => time.dates ? Date.parse(edge) : Number(edge);
+  // Dates have no time zone: all are read as if they were UTC, as plotly does.
+  const toNumber = (edge) => time.dates ? Date.parse(edge.length > 10 ? edge.replace(" ", "T") + "Z" : edge) : Number(edge);
   const fromNumber = (edge) => time.dates ? new Date(edge).toISOString().slice(0, 19).replace("T", " ") : edge;
   let following = false;
   function move(range) {
@@ -136,7 +137,9 @@
     following = true;
     const update = { "xaxis.range": to.slice(), "xaxis2.range": to.slice(), "xaxis.autorange": false, "xaxis2.autorange": false };
     Promise.all(drawn.map((element) => Plotly.relayout(element, Object.assign({}, update, fit(element, range))))).finally(() => { following = false; });
+    page.followers.forEach((follow) => follow(range && range.map(toNumber)));
   }
+  Object.assign(page, { move, toNumber, fromNumber });
   drawn.forEach((element) => element.on("plotly_relayout", (change) => {
     if (following) return;
     const keys = Object.keys(change);

@@ -38,13 +38,17 @@
   const filter = document.getElementById("filter");
   const matches = document.getElementById("matches");
   const texts = new Map(groups.map((body) => [body, body.textContent.toLowerCase()]));
-  filter.addEventListener("input", () => {
+  let inSpan = () => true;
+  function show() {
     const wanted = filter.value.trim().toLowerCase().split(/\s+/);
     let shown = 0;
     groups.forEach((body) => {
-      body.hidden = !wanted.every((word) => texts.get(body).includes(word));
+      const round = Number(body.rows[0].cells[0].dataset.key);
+      body.hidden = !(inSpan(round) && wanted.every((word) => texts.get(body).includes(word)));
       shown += body.hidden ? 0 : 1;
     });
-    matches.textContent = filter.value.trim() ? `${shown} of ${groups.length} rounds` : "";
-  });
+    matches.textContent = shown < groups.length || filter.value.trim() ? `${shown} of ${groups.length} rounds` : "";
+  }
+  filter.addEventListener("input", show);
+  page.showRounds = (test) => { inSpan = test; show(); };
 })();

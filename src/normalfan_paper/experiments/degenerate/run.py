@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normalfan.learners.models import LastLoss
+from normalfan.learners.learner import LastLoss
 from normalfan.learners.selectors import (
     FaceTracker,
     Lexicographic,
@@ -17,10 +17,10 @@ from normalfan.learners.selectors import (
     Selector,
 )
 from normalfan.problem.arrays import FloatArray
-from normalfan.regret.run import run
+from normalfan.regret import run
 from normalfan_paper.environments.prefix_faces import PrefixFaces, flipping_bits, switching_faces
 from normalfan_paper.experiment import Settings
-from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
+from normalfan_paper.learners.sticky import StickyEuclidean
 from normalfan_paper.simulation import simulate_prefix_tracker
 
 if TYPE_CHECKING:

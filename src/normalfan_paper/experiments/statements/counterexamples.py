@@ -11,14 +11,13 @@ from typing import TypeAlias
 import numpy as np
 
 from normalfan.exact.certify import certify
-from normalfan.geometry.bellman import occupancy
+from normalfan.geometry.bellman import occupancy, optimal_backup
 from normalfan.geometry.cone import cone_margin, detect
 from normalfan.geometry.face import optimal_face, whole_polytope
-from normalfan.learners.selectors import FaceTracker, Predictive, StickyEntropy
+from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
-from normalfan.regret.accountant import Accountant, loss_distances, occupancy_distance
-from normalfan.regret.run import run
+from normalfan.regret import loss_distances, run, split_regret
 from normalfan_paper.bounds.gate_bound import gate_bound, suppression
 from normalfan_paper.bounds.selection_bounds import detector_bound
 from normalfan_paper.bounds.spread import entropy_spread, euclidean_spread
@@ -31,6 +30,7 @@ from normalfan_paper.environments.constructions import (
     single_mdp_separation,
     variation_separation,
 )
+from normalfan_paper.learners.sticky import StickyEntropy
 
 Numbers: TypeAlias = dict[str, float]
 
@@ -50,10 +50,9 @@ def arms(*losses: tuple[float, float]) -> Instance:
 def off_face_gain() -> Numbers:
     """thm-decomp: a play off the old face beats all of its points, and r − Γ is negative."""
     mdp, (before, after) = arms((0.0, 1.0), (1.0, 0.0))
-    books = Accountant(mdp)
-    books.account(before, np.array([[[1.0, 0.0]]]))
-    entry = books.account(after, np.array([[[0.0, 1.0]]]))
-    return {"regret": entry.regret, "price": entry.price, "selection": entry.selection}
+    visits, advantages = np.array([[[0.0, 1.0]]]), optimal_backup(mdp, after).advantages
+    price, selection = split_regret(optimal_face(mdp, before), advantages, visits)
+    return {"regret": float((visits * advantages).sum()), "price": price, "selection": selection}
 
 
 def one_backup_is_not_enough() -> Numbers:
@@ -84,7 +83,7 @@ def weighted_estimate_inside_a_cone(stride: float = 1e6) -> Numbers:
     return {
         "variation": float(variation),
         "price": certified(instance),
-        "weighted_estimate": occupancy_distance(first, second) * float(variation),
+        "weighted_estimate": float(np.abs(first - second).sum()) * float(variation),
         "diameter_times_variation": 2.0 * float(variation),
     }
 
@@ -301,7 +300,7 @@ def best_points_differ() -> Numbers:
         value, policy = optimal_face(mdp, before).minimise(after)
         values.append(value)
         points.append(occupancy(mdp, policy))
-    return {"value_gap": abs(values[0] - values[1]), "distance": occupancy_distance(*points)}
+    return {"value_gap": abs(values[0] - values[1]), "distance": float(np.abs(points[0] - points[1]).sum())}
 
 
 def free_path(rounds: int = 64) -> Numbers:

@@ -8,13 +8,12 @@ import numpy as np
 
 from normalfan.geometry.cone import cone_margin
 from normalfan.geometry.face import optimal_face, whole_polytope
+from normalfan.learners.learner import ExponentialAverage, Learner
 from normalfan.learners.mirror import Hedge
-from normalfan.learners.models import ExponentialAverage
-from normalfan.learners.protocol import Learner
 from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
-from normalfan.regret.run import run
+from normalfan.regret import run
 from normalfan_paper.bounds.gate_bound import gate_bound, suppression
 from normalfan_paper.bounds.lower_bound import lower_bound
 from normalfan_paper.bounds.selection_bounds import detector_bound

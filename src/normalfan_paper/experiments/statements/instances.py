@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from normalfan.geometry.bellman import uniform_policy
 from normalfan.geometry.face import Face, optimal_face, whole_polytope
-from normalfan.learners.selectors import RandomPoint, RandomVertex, uniform_policy
+from normalfan.learners.selectors import RandomPoint, RandomVertex
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 

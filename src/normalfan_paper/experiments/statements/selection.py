@@ -8,10 +8,10 @@ import numpy as np
 
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
-from normalfan.learners.models import LastLoss
-from normalfan.learners.selectors import FaceTracker, StickyEntropy
+from normalfan.learners.learner import LastLoss
+from normalfan.learners.selectors import FaceTracker
 from normalfan.problem.arrays import FloatArray
-from normalfan.regret.run import run
+from normalfan.regret import run
 from normalfan_paper.bounds.selection_bounds import bregman_bound, predictive_bound
 from normalfan_paper.bounds.spread import entropy_spread, euclidean_spread
 from normalfan_paper.environments.constructions import degenerate_selection
@@ -19,7 +19,7 @@ from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.counterexamples import GAMMA
 from normalfan_paper.experiments.statements.finding import Finding, assuming, reported, written
 from normalfan_paper.experiments.statements.instances import Case, cases, random_policy
-from normalfan_paper.learners.sticky_euclidean import StickyEuclidean
+from normalfan_paper.learners.sticky import StickyEntropy, StickyEuclidean
 
 
 def prediction_of(case: Case) -> FloatArray:

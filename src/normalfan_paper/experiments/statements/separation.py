@@ -11,7 +11,6 @@ from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
 from normalfan.learners.selectors import first_vertex
 from normalfan.pricing.stream import price_stream
-from normalfan.regret.accountant import occupancy_distance
 from normalfan_paper.environments.constructions import (
     large_variation,
     layered_tree,
@@ -140,6 +139,7 @@ def path_length(instances: int) -> Iterator[Finding]:
         if not (old.is_vertex and new.is_vertex):
             continue
         free = certify(case.mdp, case.previous, case.loss).price == 0
-        moved = occupancy_distance(*(occupancy(case.mdp, first_vertex(face)) for face in (old, new)))
+        start, end = (occupancy(case.mdp, first_vertex(face)) for face in (old, new))
+        moved = float(np.abs(end - start).sum())
         if free:
             yield written("disc-path", "path length of a free move", moved, moved > 0.0, case.instance)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from normalfan.learners.mirror import MirrorDescent
-from normalfan.learners.protocol import Learner
-from normalfan.learners.thresholded import ThresholdedMirrorDescent
+from normalfan.learners.learner import Learner
+from normalfan.learners.mirror import MirrorDescent, ThresholdedMirrorDescent
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments.constructions import one_state
 from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure

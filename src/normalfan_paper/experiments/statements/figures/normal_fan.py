@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from normalfan.geometry.fan_slice import FanSlice, fan_slice
+from normalfan.geometry.face import Face
 from normalfan.pricing.stream import price_stream
-from normalfan.problem.arrays import FloatArray
+from normalfan.problem.arrays import FloatArray, IntArray
+from normalfan.report.fan import Plane, label_faces
 from normalfan_paper.environments.constructions import layered_tree_mdp
 from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
 
@@ -27,16 +28,16 @@ def draw(folder: Path) -> Sequence[Path]:
     tree = layered_tree_mdp(HORIZON)
     along_x, along_y = np.random.default_rng(3).normal(size=(2, *tree.shape))
     grid = np.linspace(-EXTENT, EXTENT, PIXELS)  # an even number: the origin, where all tie, is not on it
-    plane = fan_slice(tree, np.zeros(tree.shape), along_x, along_y, grid, grid)
+    labels, faces = label_faces(tree, Plane(np.zeros(tree.shape), along_x, along_y), grid, grid)
     losses = PATH[:, 0, None, None, None] * along_x + PATH[:, 1, None, None, None] * along_y
     motion = price_stream(tree, losses)
 
     figure, (left, right) = paper_figure(1, 2, height=3.3, width_ratios=[1.1, 1])
-    _draw_plane(left, plane, grid)
+    _draw_plane(left, labels, faces, grid)
     left.plot(*PATH.T, color=COLOURS["black"], marker="o", markersize=4, linewidth=1.2)
     for t, (x, y) in enumerate(PATH):
         left.annotate(f"{t}", (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8)
-    left.set(xlabel="x", ylabel="y", title=f"Losses x·d₁ + y·d₂: {len(plane.faces)} cones", aspect="equal")
+    left.set(xlabel="x", ylabel="y", title=f"Losses x·d₁ + y·d₂: {len(faces)} cones", aspect="equal")
     left.grid(False)
 
     rounds = np.arange(1, len(PATH))
@@ -51,16 +52,16 @@ def draw(folder: Path) -> Sequence[Path]:
     return save_figure(figure, folder, "normal-fan")
 
 
-def _draw_plane(axes: Any, plane: FanSlice, grid: FloatArray) -> None:
+def _draw_plane(axes: Any, labels: IntArray, faces: Sequence[Face], grid: FloatArray) -> None:
     from matplotlib.colors import ListedColormap
 
-    shades = [COLOURS[SHADES[i % len(SHADES)]] for i in range(len(plane.faces))]
+    shades = [COLOURS[SHADES[i % len(SHADES)]] for i in range(len(faces))]
     axes.pcolormesh(
-        grid, grid, plane.labels, cmap=ListedColormap(shades), alpha=0.45, shading="nearest", rasterized=True
+        grid, grid, labels, cmap=ListedColormap(shades), alpha=0.45, shading="nearest", rasterized=True
     )
-    for label, face in enumerate(plane.faces):
-        rows, columns = np.nonzero(plane.labels == label)
-        if len(rows) < 0.01 * plane.labels.size:
+    for label, face in enumerate(faces):
+        rows, columns = np.nonzero(labels == label)
+        if len(rows) < 0.01 * labels.size:
             continue  # too thin to hold its name
         middle = np.array([grid[columns].mean(), grid[rows].mean()])
         axes.text(*(1.1 * middle), _actions(face.mask), ha="center", va="center", fontsize=8, style="italic")

@@ -1,0 +1,57 @@
+from . import io, jobs, learners, replan, report
+from .errors import InputError
+from .exact.certificate import Certificate, check_certificate
+from .exact.certify import certify
+from .geometry.bellman import occupancy
+from .geometry.cone import cone_margin, detect, value_error
+from .geometry.face import Face, optimal_face, whole_polytope
+from .geometry.ties import TieRule
+from .pricing.crossing import Crossing, price
+from .pricing.monitor import Monitor, PricedRound
+from .pricing.motion import PricedMotion
+from .pricing.stream import price_stream
+from .pricing.summary import Summary, summarise
+from .problem.losses import ArrayLosses, FactoredLosses, IterableLosses, LossStream, rewards
+from .problem.mdp import MDP, Labels
+from .regret import Decomposition, RunLog, decompose, run
+
+__version__: str
+
+__all__ = [
+    "MDP",
+    "ArrayLosses",
+    "Certificate",
+    "Crossing",
+    "Decomposition",
+    "Face",
+    "FactoredLosses",
+    "InputError",
+    "IterableLosses",
+    "Labels",
+    "LossStream",
+    "Monitor",
+    "PricedMotion",
+    "PricedRound",
+    "RunLog",
+    "Summary",
+    "TieRule",
+    "certify",
+    "check_certificate",
+    "cone_margin",
+    "decompose",
+    "detect",
+    "io",
+    "jobs",
+    "learners",
+    "occupancy",
+    "optimal_face",
+    "price",
+    "price_stream",
+    "replan",
+    "report",
+    "rewards",
+    "run",
+    "summarise",
+    "value_error",
+    "whole_polytope",
+]

@@ -1,0 +1,113 @@
+"""Losses that `normalfan fan` is given, by one of
+
+loss.npy                 a file with one loss [H, S, A]
+losses.csv:12            a round of a file of losses: its name or, if rounds have no names, its number
+losses.csv:12..13        a move between two rounds: the loss of 13 minus the loss of 12
+12, 12..13               the same, of the file given by --losses
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from normalfan.cli.sources import ProblemOptions
+from normalfan.errors import InputError
+from normalfan.pricing.stream import price_stream
+from normalfan.problem.arrays import FloatArray, read_numbers
+from normalfan.problem.losses import LossStream, as_finite_loss, as_loss, names_of_rounds, rounds_of
+from normalfan.problem.mdp import MDP
+
+MOST_STOPS = 1000
+
+_IN_A_FILE = re.compile(r"(?P<file>.+\.(npy|npz|csv|parquet)):(?P<rounds>.+)")
+
+
+def read_grid(span: tuple[float, float], size: int) -> FloatArray:
+    if size < 2:
+        raise InputError(f"--size is {size}, but a picture needs at least 2 points on each axis: try 61.")
+    if not (np.isfinite(span).all() and span[0] < span[1]):
+        raise InputError(
+            f"--span is {span[0]:g} {span[1]:g}, but it must go from a number to a larger one: try -0.5 1.5."
+        )
+    return np.linspace(*span, size)
+
+
+@dataclass(frozen=True, slots=True)
+class LossReader:
+    """Reads losses that are given by file and round."""
+
+    mdp: MDP
+    losses: str | None
+    problem: ProblemOptions
+
+    def loss(self, option: str, given: str) -> FloatArray:
+        """A loss, or the move between two."""
+        if found := _IN_A_FILE.fullmatch(given):
+            file, rounds = found["file"], found["rounds"]
+        elif given.endswith(".npy"):
+            return _read_loss(self.mdp, option, given) * (-1.0 if self.problem.rewards else 1.0)
+        elif self.losses is None:
+            raise InputError(
+                f"{option} is {given}, but that names no file: write loss.npy or losses.csv:ROUND, or pass "
+                f"--losses."
+            )
+        else:
+            file, rounds = self.losses, given
+        stream = self.problem.losses(file, self.mdp)
+        ends = [_round(stream, option, name) for name in rounds.split("..", 1) if name]
+        rows = [losses_of(rounds_of(stream, t, t + 1), self.mdp)[0] for t in ends]
+        losses = [as_finite_loss(self.mdp, row, f"{option} is drawn") for row in rows]
+        return losses[0] if len(losses) == 1 else losses[1] - losses[0]
+
+    def path(self, given: str | None) -> tuple[list[str], list[float], LossStream | None]:
+        """Names, prices and losses of the rounds to draw."""
+        if self.losses is None:
+            if given is not None:
+                raise InputError(
+                    f"--path is {given}, but there are no losses to take it from: pass --losses."
+                )
+            return [], [], None
+        stream = self.problem.losses(self.losses, self.mdp)
+        first, last = 0, (stream.n_rounds or 0) - 1
+        if given is not None:
+            start, _, end = given.partition("..")
+            first, last = _round(stream, "--path", start), _round(stream, "--path", end or start)
+        if not 0 <= last - first < MOST_STOPS:
+            raise InputError(
+                f"the path has {last - first + 1} rounds, but from 1 to {MOST_STOPS} can be drawn: "
+                f"choose them with --path FROM..TO."
+            )
+        part = rounds_of(stream, first, last + 1)
+        names = names_of_rounds(stream)
+        stops = [names[t] if names else f"round {t}" for t in range(first, last + 1)]
+        return stops, price_stream(self.mdp, part).prices.tolist(), part
+
+
+def _read_loss(mdp: MDP, option: str, file: str) -> FloatArray:
+    try:
+        array = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise InputError(
+            f"{option} is {file}, but that is not a complete NumPy array: write it with numpy.save."
+        ) from None
+    except FileNotFoundError:
+        raise InputError(f"{option} is {file}, but there is no such file: check the path.") from None
+    return as_loss(mdp, read_numbers(file, array), file)
+
+
+def _round(stream: LossStream, option: str, name: str) -> int:
+    names, count = names_of_rounds(stream), stream.n_rounds or 0
+    if names and name in names:
+        return names.index(name)
+    if not names and name.isdecimal() and int(name) < count:
+        return int(name)
+    known = f"{names[0]} to {names[-1]}" if names else f"0 to {count - 1}"
+    raise InputError(f"{option} names round {name!r}, but the rounds are {known}: choose one of them.")
+
+
+def losses_of(stream: LossStream, mdp: MDP) -> list[FloatArray]:
+    """The losses of a stream of at most `MOST_STOPS` rounds."""
+    return [np.array(loss) for block in stream.blocks(mdp.shape, MOST_STOPS) for loss in block]

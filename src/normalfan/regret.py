@@ -1,0 +1,398 @@
+"""A learner against a stream of losses, and its dynamic regret: what the losses cost, what the learner lost.
+
+With A the optimal advantages (zero where tied) and W the values of the restricted backup on the last face,
+
+    regret r = ⟨q, A⟩,      price Γ = ρ·W_1,      selection error ε = ⟨q, A + E W_{h+1} − W_h⟩
+
+of a play q. For one on the last face r = Γ + ε (Theorem "Exact face-regret decomposition"); the three are
+computed apart, so that this is a finding: docs/details/regret.md. Off the face r − Γ may be negative, and
+round 0 has no last face.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from normalfan.errors import InputError, check_choice
+from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
+from normalfan.geometry.face import Face
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.learners.learner import Clairvoyant, Learner
+from normalfan.learners.selectors import first_vertex
+from normalfan.plots import new_figure, round_axis
+from normalfan.pricing.motion import NORMS, in_norm
+from normalfan.pricing.stream import block_rounds, numbered, overflow
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_losses, read_only
+from normalfan.problem.losses import Losses, LossStream, as_stream, forbid, names_of_rounds
+from normalfan.problem.mdp import MDP, check_way_on
+from normalfan.progress import progress_bar
+from normalfan.text import counted, html_table, number
+
+if TYPE_CHECKING:
+    import polars
+
+Keep: TypeAlias = Literal["nothing", "policies", "occupancies"]
+
+ON_FACE_TOLERANCE = 1e-9  # the expected number of steps off the face up to which a play counts as on it
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RunLog:
+    """Every round of a run: what `run` returns. In round 0 all that compares with a past round is 0.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> nf.run(arms, nf.learners.FaceTracker(arms), [[[[0.0, 1.0]]], [[[1.0, 0.0]]]])
+    RunLog: 2 rounds, regret 1.5, loss 1.5, 0 off the face
+    """
+
+    regrets: FloatArray  # [T] r_t = ⟨q_t, A_t⟩, of the play q_t under the optimal advantages A_t of the loss
+    losses_paid: FloatArray  # [T] ⟨q_t, ℓ_t⟩, the expected loss of the play
+    values: FloatArray  # [T] J*_t, the best expected loss
+    prices: FloatArray  # [T] Γ_t, the least regret of staying on the optimal face of the round before
+    selections: FloatArray  # [T] ε_t, the selection error; negative only where the play left that face
+    on_face: BoolArray  # [T] the play was on that face
+    off_face_masses: FloatArray  # [T] expected number of steps at which it was not
+    dimensions: IntArray  # [T] of the optimal face of the round
+    variations: FloatArray  # [T, 3] ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞; see `variation`
+    path_lengths: FloatArray  # [T] L1 distance from the last comparator, the first vertex of the optimal face
+    causal_path_lengths: FloatArray  # [T] expected number of steps after the two comparators first disagree
+    clairvoyant: bool  # the learner was shown each loss before it acted
+    kept: Keep  # what `plays` holds
+    plays: FloatArray | None  # [T, H, S, A] policies or occupancies; None if nothing was kept
+    round_names: tuple[str, ...] | None = None  # [T] what the rounds are called; None if numbered
+
+    @property
+    def n_rounds(self) -> int:
+        """How many rounds were played."""
+        return len(self.regrets)
+
+    @property
+    def total_regret(self) -> float:
+        """The dynamic regret: the sum of all regrets, rounded once at the end."""
+        return math.fsum(self.regrets)
+
+    def variation(self, norm: str | float = "l1") -> FloatArray:
+        """[T]: ‖ℓ_t − ℓ_{t−1}‖ in "l1", "l2" or "linf" (1, 2 and inf mean the same); 0 in round 0."""
+        return in_norm(self.variations, norm)
+
+    def __repr__(self) -> str:
+        rounds, regret, paid, off = self._in_short()
+        return f"RunLog: {rounds}, regret {regret}, loss {paid}, {off} off the face"
+
+    def _repr_html_(self) -> str:
+        head = ("run", "regret", "loss", "rounds off the face")
+        return html_table("A learner's run", head, [self._in_short()])
+
+    def _in_short(self) -> tuple[str, str, str, str]:
+        paid, off = math.fsum(self.losses_paid), np.count_nonzero(~self.on_face)
+        return counted(self.n_rounds, "round"), number(self.total_regret), number(paid), f"{off:,}"
+
+
+def run(
+    mdp: MDP,
+    learner: Learner,
+    losses: Losses,
+    *,
+    ties: TieRule = DEFAULT_TIES,
+    keep: Keep = "nothing",
+    progress: bool = False,
+) -> RunLog:
+    """Play a learner against a stream of losses and account for every round.
+
+    Parameters
+    ----------
+    mdp : MDP
+    learner : Learner
+        Built for the same problem; see `normalfan.learners`.
+    losses : array [T, H, S, A], LossStream or iterable of arrays [H, S, A]
+        From an iterable a round is taken only when the one before is over: an adversary may see the learner.
+    ties : TieRule
+        What the accounts call optimal; give the learner the same rule if it has one.
+    keep : {"nothing", "policies", "occupancies"}
+        Whether the log keeps the plays, T·H·S·A numbers, and in which form.
+    progress : bool
+
+    Returns
+    -------
+    RunLog
+
+    Raises
+    ------
+    InputError
+        If the learner is of another problem or plays no policy, or a loss has another shape or is no number.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> losses = [[[[0.0, 1.0]]], [[[0.0, 1.0]]], [[[1.0, 0.0]]]]
+    >>> nf.run(arms, nf.learners.FaceTracker(arms), losses).regrets      # uniform, then right, then wrong
+    array([0.5, 0. , 1. ])
+    """
+    check_choice("keep", keep, get_args(Keep))
+    if learner.mdp is not mdp and learner.mdp.fingerprint != mdp.fingerprint:
+        raise InputError(
+            "the learner was built for another problem than the one it is run on: build it from the same MDP."
+        )
+    stream = as_stream(losses)
+    seer = learner if isinstance(learner, Clairvoyant) else None
+    past: _Yardstick | None = None
+    entries: list[dict[str, Any]] = []
+    plays: list[FloatArray] = []
+    with progress_bar("playing", stream.n_rounds, progress) as advance:
+        for t, loss in enumerate(_rounds(mdp, stream)):
+            if seer is not None:
+                seer.foresee(loss)
+            policy = learner.act(t)
+            try:
+                visits = occupancy(mdp, policy)
+            except InputError as error:
+                raise InputError(f"in round {t}, of {type(learner).__name__}: {error}") from error
+            with np.errstate(over="ignore", invalid="ignore"):  # `_yardstick` says so in words
+                now = _yardstick(mdp, t, loss, ties)
+                if (now.loss == np.inf).any():
+                    policy = _allowed_play(np.asarray(policy), now, past or now)
+                    visits = occupancy(mdp, policy)
+                entries.append(_account(visits, now, past or now))
+            past = now
+            if keep != "nothing":
+                plays.append(np.array(policy) if keep == "policies" else visits)
+            learner.observe(t, loss)
+            advance(1)
+    if not entries:
+        raise InputError("losses have no round, but a run needs at least one: check the source.")
+    return RunLog(
+        **{name: read_only(np.array([entry[name] for entry in entries])) for name in entries[0]},
+        clairvoyant=seer is not None,
+        kept=keep,
+        plays=read_only(np.stack(plays)) if plays else None,
+        round_names=names_of_rounds(stream),
+    )
+
+
+def _rounds(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
+    """The rounds one by one; each block but the first begins with a round already seen."""
+    size = 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)
+    for first_round, shared, block in numbered(stream.blocks(mdp.shape, size)):
+        check_losses("losses", block, offset=(first_round,))
+        for t, loss in enumerate(forbid(mdp, block)[shared:], first_round + shared):
+            check_way_on(mdp, loss < np.inf, f"losses[{t}]")
+            yield read_only(loss)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Yardstick:
+    """What the play of a round is measured by, and with it the next round."""
+
+    loss: FloatArray  # [H, S, A]
+    value: float  # J*
+    advantages: FloatArray  # [H, S, A], zero where tied
+    face: Face
+    comparator: FloatArray  # policy [H, S, A], the first vertex of the face
+    comparator_visits: FloatArray  # [H, S, A]
+
+
+def _yardstick(mdp: MDP, t: int, loss: FloatArray, ties: TieRule) -> _Yardstick:
+    backup = optimal_backup(mdp, loss)
+    value = backup.value(mdp)
+    if not math.isfinite(value):
+        raise overflow(t)
+    tied = backup.tied(mdp, ties)
+    face = Face(mdp, tied)
+    comparator = first_vertex(face)
+    advantages = np.where(tied, 0.0, backup.advantages)
+    return _Yardstick(np.array(loss), value, advantages, face, comparator, occupancy(mdp, comparator))
+
+
+def _allowed_play(policy: FloatArray, now: _Yardstick, past: _Yardstick) -> FloatArray:
+    """A policy [H, S, A] with the chance of what is not allowed moved to what the old plan does instead."""
+    forbidden = now.loss == np.inf
+    mdp = now.face.mdp
+    _, actions = restricted_backup(mdp, past.face.mask_under(now.loss), now.advantages)
+    instead = as_deterministic_policy(mdp, actions, ~forbidden)
+    moved = np.where(forbidden, policy, 0.0).sum(axis=2, keepdims=True)
+    return np.asarray(np.where(forbidden, 0.0, policy) + moved * instead)
+
+
+def _account(visits: FloatArray, now: _Yardstick, past: _Yardstick) -> dict[str, Any]:
+    """What a round adds to the columns of a `RunLog`; in the first one `past` is `now`."""
+    first = past is now
+    price, selection = (0.0, 0.0) if first else split_regret(past.face, now.advantages, visits)
+    off_face_mass = 0.0 if first else float(visits[~past.face.mask_under(now.loss)].sum())
+    allowed = now.loss < np.inf
+    return {
+        "regrets": float((visits * np.where(allowed, now.advantages, 0.0)).sum()),
+        "losses_paid": float((visits * np.where(allowed, now.loss, 0.0)).sum()),
+        "values": now.value,
+        "prices": price,
+        "selections": selection,
+        "on_face": off_face_mass <= ON_FACE_TOLERANCE,
+        "off_face_masses": off_face_mass,
+        "dimensions": now.face.dimension,
+        "variations": loss_distances(now.loss, past.loss),
+        "path_lengths": float(np.abs(now.comparator_visits - past.comparator_visits).sum()),
+        "causal_path_lengths": causal_distance(now.face.mdp, now.comparator, past.comparator),
+    }
+
+
+def split_regret(face: Face, advantages: FloatArray, visits: FloatArray) -> tuple[float, float]:
+    """Γ and ε of an occupancy [H, S, A] under a loss with these advantages [H, S, A]."""
+    mdp = face.mdp
+    values, _ = restricted_backup(mdp, face.mask_under(advantages), advantages)
+    selection = 0.0
+    for h in range(mdp.horizon):
+        excess = advantages[h] + mdp.transitions.expect(h, values[h + 1]) - values[h, :, None]
+        selection += float((visits[h] * np.where(advantages[h] < np.inf, excess, 0.0)).sum())
+    return float(mdp.initial @ values[0]), selection
+
+
+def loss_distances(loss: FloatArray, previous: FloatArray) -> FloatArray:
+    """‖loss − previous‖ in the norms l1, l2, linf: [3]; what is not allowed in either counts as unmoved."""
+    allowed = (loss < np.inf) & (previous < np.inf)
+    moved = np.abs(np.subtract(loss, previous, out=np.zeros_like(loss), where=allowed))
+    # Not np.linalg.norm: waking the threads of BLAS for one dot product costs more than the round.
+    return np.array([moved.sum(), np.sqrt((moved * moved).sum()), moved.max()])
+
+
+def causal_distance(mdp: MDP, policy: FloatArray, other: FloatArray) -> float:
+    """How much of the horizon a change of policy [H, S, A] redirects, as a number of steps on average."""
+    together = mdp.initial
+    steps = 0.0
+    for h in range(mdp.horizon):
+        common = np.minimum(policy[h], other[h])
+        parting = np.maximum(1.0 - common.sum(axis=1), 0.0)  # exactly 0 where certain policies agree
+        steps += float(together @ parting) * (mdp.horizon - h)
+        together = mdp.transitions.push(h, together[:, None] * common)
+    return steps
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Decomposition:
+    """Regret = price + selection in every round after the first, where `on_face` is true.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0, 0]], initial=0, horizon=1)
+    >>> losses = [[[[0.0, 0.0, 3.0]]], [[[2.0, 1.0, 0.0]]]]     # the best of the tie pays 1, the first 2
+    >>> nf.decompose(nf.run(arms, nf.learners.FaceTracker(arms), losses))
+    Decomposition: 2 rounds, regret 3 = first round 1 + price 1 + selection 1
+    """
+
+    log: RunLog  # the run whose regret is split
+    regret: FloatArray  # [T] r_t, against the best of each round
+    price: FloatArray  # [T] Γ_t, the least regret of staying on the previous face; 0 in round 0
+    selection: FloatArray  # [T] ε_t, what the choice on the face lost; negative only where `on_face` is false
+    on_face: BoolArray  # [T] whether the play was on the previous face; true in round 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether every play was on the previous face, so that the theorem applies to the whole run."""
+        return bool(self.on_face.all())
+
+    @property
+    def residual(self) -> FloatArray:
+        """[T]: regret − price − selection, which is rounding; 0 in round 0."""
+        rest = self.regret - self.price - self.selection
+        rest[0] = 0.0
+        return rest
+
+    @property
+    def first_regret(self) -> float:
+        """The regret of round 0, which has no previous face."""
+        return float(self.regret[0])
+
+    @property
+    def total_regret(self) -> float:
+        """The dynamic regret of the run."""
+        return self.log.total_regret
+
+    @property
+    def total_price(self) -> float:
+        """The sum of the prices."""
+        return math.fsum(self.price)
+
+    @property
+    def total_selection(self) -> float:
+        """The sum of the selection errors."""
+        return math.fsum(self.selection)
+
+    def cumulative(self) -> dict[str, FloatArray]:
+        """Regret, price, selection, variations and path lengths, summed up to each round: arrays [T]."""
+        return {name: np.cumsum(column) for name, column in self._amounts().items()}
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row for each round, called by its name if the rounds have names."""
+        import polars
+
+        rounds = {"round": self.log.round_names or range(self.log.n_rounds)}
+        flags = {"on_face": self.on_face, "dimension": self.log.dimensions}
+        return polars.DataFrame(rounds | self._amounts() | flags)
+
+    def plot(self) -> Any:
+        """Draw regret, price and selection error, summed up to each round; returns a matplotlib figure."""
+        figure, axes = new_figure("Cumulative regret = price + selection error", x="round")
+        at = round_axis(axes, self.log.round_names, self.log.n_rounds)
+        sums = self.cumulative()
+        for name, style in (("regret", "-"), ("price", "--"), ("selection", ":")):
+            axes.plot(at, sums[name], style, label=name)
+        axes.legend(frameon=False)
+        return figure
+
+    def __repr__(self) -> str:
+        parts = " + ".join(f"{name} {number(part)}" for name, part in self._parts().items())
+        off = np.count_nonzero(~self.on_face)
+        return (
+            f"Decomposition: {counted(self.log.n_rounds, 'round')}, "
+            f"regret {number(self.total_regret)} = {parts}" + (f"; {off:,} off the face" if off else "")
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [("regret", number(self.total_regret)), *((k, number(v)) for k, v in self._parts().items())]
+        return html_table(f"Regret of {counted(self.log.n_rounds, 'round')}", ("part", "total"), rows)
+
+    def _parts(self) -> dict[str, float]:
+        return {
+            "first round": self.first_regret,
+            "price": self.total_price,
+            "selection": self.total_selection,
+        }
+
+    def _amounts(self) -> dict[str, FloatArray]:
+        return {
+            "regret": self.regret,
+            "price": self.price,
+            "selection": self.selection,
+            **{f"variation_{norm}": self.log.variation(norm) for norm in NORMS},
+            "path_length": self.log.path_lengths,
+            "causal_path_length": self.log.causal_path_lengths,
+        }
+
+
+def decompose(log: RunLog) -> Decomposition:
+    """Split the regret of a run into price and selection error: r_t = Γ_t + ε_t after round 0.
+
+    Parameters
+    ----------
+    log : RunLog
+
+    Returns
+    -------
+    Decomposition
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> decompose(nf.run(arms, nf.learners.FaceTracker(arms), [[[[0.0, 1.0]]], [[[1.0, 0.0]]]]))
+    Decomposition: 2 rounds, regret 1.5 = first round 0.5 + price 1 + selection 0
+    """
+    return Decomposition(log, log.regrets, log.prices, log.selections, log.on_face)

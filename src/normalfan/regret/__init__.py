@@ -1,1 +1,0 @@
-"""Learners run against streams, and their regret accounted for exactly."""

@@ -1,0 +1,153 @@
+"""The plan in service, and the rule that says when to replace it.
+
+The plan of the first round enters service. In every later round a rule sees what the plan in service costs,
+the price of its face, and says whether to re-plan: then the plan of this round enters service. If losses are
+known before acting, it serves this round already; if they are known after, from the next one on. This is
+`replan.replay`, live.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError, check_choice
+from normalfan.pricing.kernels import sweep_for
+from normalfan.pricing.monitor import stored, stored_count
+from normalfan.pricing.stream import BlockPricer
+from normalfan.problem.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from normalfan.replan.rules import StoredRule
+
+KNOWN = ("before", "after")
+
+SWEPT = 4  # rounds that are priced in the time of one: sweeps are eight wide, and each takes two
+_PREFIX = "service_"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A plan in service, after a round."""
+
+    since: int  # the round whose plan it is
+    loss: FloatArray = field(repr=False, compare=False)  # [H, S, A] for which its plans are the best
+    rule: str  # that watches it
+    cost: float = 0.0  # of the rounds that it served
+    age: int = 0  # rounds since its own
+    memory: float = 0.0  # of the rule
+    replans: int = 0  # so far
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What a state stores of it, by name."""
+        return {f"{_PREFIX}{name}": np.asarray(getattr(self, name)) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], source: str | Path) -> Service | None:
+        """What `to_arrays` gave; None from a state without a rule."""
+        if f"{_PREFIX}rule" not in arrays:
+            return None
+        cost, memory = (stored(arrays, f"{_PREFIX}{name}", "f", source) for name in ("cost", "memory"))
+        loss = arrays.get(f"{_PREFIX}loss")
+        if loss is None or not (0 <= cost < math.inf and 0 <= memory < math.inf):
+            raise InputError(
+                f"the plan in service in {source} lacks its loss, or a sum that is not below 0, but must be "
+                f"as a watch writes it: take an undamaged copy."
+            )
+        return cls(
+            since=stored(arrays, f"{_PREFIX}since", "i", source),
+            loss=loss,
+            rule=stored(arrays, f"{_PREFIX}rule", "U", source),
+            cost=cost,
+            age=stored_count(arrays, f"{_PREFIX}age", source),
+            memory=memory,
+            replans=stored_count(arrays, f"{_PREFIX}replans", source),
+        )
+
+
+class Served(NamedTuple):
+    """What a round has to say about service, and the plan in service from there on."""
+
+    record: dict[str, Any]
+    service: Service
+
+
+class LiveRule:
+    """Runs a rule over rounds as they are priced; remembers nothing itself."""
+
+    def __init__(self, pricer: BlockPricer, rule: StoredRule, known: str) -> None:
+        check_choice("known", known, KNOWN)
+        self.rule = rule
+        self.is_known_before = known == "before"
+        self.name = str(rule) if self.is_known_before else f"{rule}, known after"
+        self._reader = pricer.reader
+        self._sweep = sweep_for(pricer.tables, pricer.ties, full=False)
+
+    def follow(
+        self,
+        service: Service | None,
+        numbers: Sequence[int],
+        losses: Sequence[FloatArray],
+        prices: Sequence[float],
+    ) -> list[Served]:
+        """What these rounds mean for the plan in service; `prices` are those against the round before."""
+        served: list[Served] = []
+        ahead: list[float] = []  # prices of the plan in service in the coming rounds
+        for t, (number, loss, price) in enumerate(zip(numbers, losses, prices, strict=True)):
+            if service is None:
+                service = Service(number, loss, self.name)
+                served.append(Served(_record(service, 0.0, replan=False), service))
+                continue
+            if service.age == 0:
+                paid, ahead = price, []  # the plan in service is that of the round before
+            else:
+                # As far ahead as it has lasted: a plan that is soon replaced costs few prices in vain.
+                end = t + max(SWEPT, service.age)
+                ahead = ahead or self._prices(service, losses[t:end])
+                paid = ahead.pop(0)
+            served.append(self._decide(service, number, loss, paid))
+            service = served[-1].service
+        return served
+
+    def _decide(self, service: Service, number: int, loss: FloatArray, price: float) -> Served:
+        memory, replan = self.rule.advance(service.memory, price)
+        if not math.isfinite(service.cost + price):
+            raise InputError(
+                f"prices of the plan of round {service.since} add up beyond the range of float64 by round "
+                f"{number}, but their sum must be finite: rescale the losses."
+            )
+        kept = replace(service, cost=service.cost + price, age=service.age + 1, memory=memory)
+        if not (service.age or replan):
+            # A plan that stays is priced often: its near-ties are read once, and made clear. Charging 1 for
+            # every action that is not optimal leaves the same actions optimal, in every state.
+            read = self._reader.read(service.loss)
+            allowed = read.advantages < np.inf
+            kept = replace(kept, loss=np.where(allowed, read.advantages > 0, np.inf))
+        if not replan:
+            return Served(_record(kept, price, replan=False), kept)
+        new = Service(number, loss, self.name, memory=memory, replans=service.replans + 1)
+        if not self.is_known_before:
+            return Served(_record(kept, price, replan=True), new)
+        replaced = {"since": service.since, "price": price, "cost": service.cost}
+        return Served(_record(new, 0.0, replan=True) | {"replaced": replaced}, new)
+
+    def _prices(self, service: Service, losses: Sequence[FloatArray]) -> list[float]:
+        """Of the plan in service under each loss: those that a `BlockPricer` gives."""
+        # A round is priced against the one before it: so the plan's own loss comes before each.
+        swept = self._sweep(np.stack([one for loss in losses for one in (service.loss, loss)]))
+        _, wide = self._reader.doubts_of_cleared(swept.prices, swept.sizes)
+        prices, unclear = swept.prices[1::2], (swept.near | wide)[1::2]
+        for t in np.flatnonzero(unclear).tolist():
+            read = self._reader.read(losses[t]).advantages
+            prices[t] = self._sweep(np.stack([service.loss, read])).prices[1]
+        return prices.tolist()  # type: ignore[no-any-return]
+
+
+def _record(service: Service, price: float, *, replan: bool) -> dict[str, Any]:
+    return {"since": service.since, "price": price, "cost": service.cost, "replan": replan}
