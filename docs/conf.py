@@ -59,7 +59,7 @@ _profile.mkdir(parents=True, exist_ok=True)
 (_profile / "ipython_kernel_config.py").write_text(
     'c.IPKernelApp.log_level = "ERROR"\n'
     # ipykernel asks commands for colours; the site shows plain text, and half an escape would not be lexed.
-    "c.IPKernelApp.exec_lines = ['import os; os.environ[\"FORCE_COLOR\"] = \"\"; os.environ[\"TERM\"] = \"dumb\"']\n"
+    'c.IPKernelApp.exec_lines = [\'import os; os.environ["FORCE_COLOR"] = ""; os.environ["TERM"] = "dumb"\']\n'
 )
 os.environ["IPYTHONDIR"] = str(_profile.parent)
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # normalfan
