@@ -56,11 +56,11 @@ nb_output_stderr = "remove"
 # The process that runs them has settings of its own, not those of whoever builds the site.
 _profile = Path(__file__).parent / "_build" / "ipython" / "profile_default"
 _profile.mkdir(parents=True, exist_ok=True)
-(_profile / "ipython_kernel_config.py").write_text(
-    'c.IPKernelApp.log_level = "ERROR"\n'
-    # ipykernel asks commands for colours; the site shows plain text, and half an escape would not be lexed.
-    'c.IPKernelApp.exec_lines = [\'import os; os.environ["FORCE_COLOR"] = ""; os.environ["TERM"] = "dumb"\']\n'
-)
+(_profile / "ipython_kernel_config.py").write_text("""
+c.IPKernelApp.log_level = "ERROR"
+# ipykernel asks commands for colours; the site shows plain text, and half an escape would not be lexed.
+c.IPKernelApp.exec_lines = ['import os; os.environ.update(FORCE_COLOR="", TERM="dumb")']
+""")
 os.environ["IPYTHONDIR"] = str(_profile.parent)
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # normalfan
 
