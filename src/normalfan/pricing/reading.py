@@ -10,7 +10,6 @@ Equations: docs/details/near-ties.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -19,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.exact.certify import exact_advantages
-from normalfan.geometry.face import canonical
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.kernels import UNIT, Tables
 from normalfan.problem.arrays import BoolArray, FloatArray
@@ -40,6 +38,7 @@ class Reading:
     low: FloatArray  # [H, S, A]  at most the exact advantage
     high: FloatArray  # [H, S, A]  at least the exact advantage
     marks: Marks  # [H, S, A]  SURE, DOUBTFUL, or 0
+    faces: Marks  # [H, S, A]  the marks where marked actions lead: DOUBTFUL, if only doubtful ones do
     exponent: int = 0
     exactly: bool = False  # read in rational numbers
 
@@ -58,18 +57,13 @@ class Doubts:
     highest_prices: FloatArray  # [B]
     decided_exactly: BoolArray  # [B]
 
-    def enclose(
-        self, t: int, price: float, reader: Reader, readings: Sequence[Reading], *, same: bool
-    ) -> None:
-        """Note what the readings of rounds t − 1 and t leave open; `same`: their losses are equal."""
-        self.decided_exactly[t] = any(reading.exactly for reading in readings)
-        if same or len(readings) == 1:
-            self.lowest_prices[t] = self.highest_prices[t] = price
-            return
-        old, new = readings
-        lowest, highest, open_ended = reader.enclose(old, new, price)
+    def enclose(self, t: int, price: float, reader: Reader, old: Reading | None, new: Reading) -> None:
+        """Note what the readings of rounds t − 1 and t leave open; equal losses have one reading."""
+        self.decided_exactly[t] = new.exactly or (old is not None and old.exactly)
+        lowest, highest = price, price
+        if old is not None and old is not new:
+            lowest, highest, self.ambiguous[t] = reader.enclose(old, new, price)
         self.lowest_prices[t], self.highest_prices[t] = min(lowest, price), max(highest, price)
-        self.ambiguous[t] = open_ended
 
 
 class Reader:
@@ -110,12 +104,15 @@ class Reader:
     def read(self, loss: FloatArray) -> Reading:
         """Read one loss [H, S, A] of numbers, or inf, whose sums over a horizon are finite."""
         reading = self._read_in_pairs(loss)
-        return self._read_exactly(loss) if self.exactly and self._face_is_open(reading.marks) else reading
+        face_is_open = (reading.faces == DOUBTFUL).any()
+        return self._read_exactly(loss) if self.exactly and face_is_open else reading
 
     def _read_exactly(self, loss: FloatArray) -> Reading:
         exact = exact_advantages(self.mdp, loss)
         marks = np.where(exact == 0, SURE, 0).astype(np.int8)
-        return Reading(exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, exactly=True)
+        return Reading(
+            exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, self._follow(marks), exactly=True
+        )
 
     def _read_in_pairs(self, loss: FloatArray) -> Reading:
         from normalfan._kernels.reading import Room, read_kernel
@@ -131,53 +128,40 @@ class Reader:
             rule, advantages, low, high, marks, *(np.zeros(layers) for _ in range(4)),
             Room(*np.empty((4, shape[2]))),
         )  # fmt: skip
-        return Reading(np.ldexp(advantages, exponent), low, high, marks, exponent)
+        return Reading(np.ldexp(advantages, exponent), low, high, marks, self._follow(marks), exponent)
+
+    def _follow(self, marks: Marks) -> Marks:
+        from normalfan._kernels.enclosing import follow_marks
+
+        faces = np.zeros_like(marks)
+        room = np.empty((2, self.mdp.n_states), dtype=np.int8)
+        follow_marks(marks, self.mdp.initial, self.tables.per_step, *self.tables.rows[:2], room, faces)
+        return faces
 
     def enclose(self, old: Reading, new: Reading, price: float) -> tuple[float, float, bool]:
         """The least and the largest price that a crossing may have, and whether it is ambiguous."""
         if old.is_sure and new.is_sure:
             # What the tie rule makes of the readings is right.
             return price * (1.0 - self.rounding), price * (1.0 + self.rounding), False
-        low, high = self._extremes(old.marks, new)
+        from normalfan._kernels.enclosing import extreme_prices
+
+        low, high = extreme_prices(
+            old.marks, new.low, new.high, self.mdp.initial, self.tables.per_step, *self.tables.rows,
+            np.empty((2, self.mdp.n_states, 2)),
+        )  # fmt: skip
         differ = high - low > 2 * self.rounding * high
         return (
             _outward(low * (1.0 - self.rounding), new.exponent, 0.0),
             _outward(high * (1.0 + self.rounding), new.exponent, math.inf),
-            differ or self._crossing_is_open(old.marks, new.marks),
+            differ or _crossing_is_open(old.faces, new.faces),
         )
 
-    def _extremes(self, marks: Marks, new: Reading) -> tuple[float, float]:
-        ahead = np.zeros((self.mdp.n_states, 2))
-        for h in range(self.mdp.horizon - 1, -1, -1):
-            onward = self.mdp.transitions.expect(h, ahead)
-            low, high = new.low[h] + onward[:, :, 0], new.high[h] + onward[:, :, 1]
-            allowed = new.low[h] < np.inf
-            possible, sure = (marks[h] > 0) & allowed, (marks[h] == SURE) & allowed
-            # In some reading nothing that was kept may be allowed any more: then all that is allowed counts.
-            lost = ~sure.any(axis=1) & ((marks[h] > 0) & ~allowed).any(axis=1) | ~possible.any(axis=1)
-            least = np.where(possible | lost[:, None], low, np.inf).min(axis=1)
-            most = np.where(
-                sure.any(axis=1),
-                np.where(sure, high, np.inf).min(axis=1),
-                np.where(
-                    possible.any(axis=1), np.where(possible, high, -np.inf).max(axis=1), high.min(axis=1)
-                ),
-            )
-            ahead = np.where(allowed.any(axis=1)[:, None], np.stack([least, most], axis=1), 0.0)
-        low, high = self.mdp.initial @ ahead
-        return float(low), float(high)
 
-    def _crossing_is_open(self, old: Marks, new: Marks) -> bool:
-        """Whether the face may have moved and may have stayed, depending on the doubtful actions."""
-        sure = [canonical(self.mdp, marks == SURE) for marks in (old, new)]
-        possible = [canonical(self.mdp, marks > 0) for marks in (old, new)]
-        if (sure[0] & ~possible[1]).any() or (sure[1] & ~possible[0]).any():
-            return False  # it moved, whichever way
-        return self._face_is_open(old) or self._face_is_open(new)
-
-    def _face_is_open(self, marks: Marks) -> bool:
-        """Whether the face depends on doubtful actions."""
-        return not np.array_equal(canonical(self.mdp, marks == SURE), canonical(self.mdp, marks > 0))
+def _crossing_is_open(old: Marks, new: Marks) -> bool:
+    """Whether the face may have moved and may have stayed, depending on the doubtful actions."""
+    if ((old == SURE) & (new == 0)).any() or ((new == SURE) & (old == 0)).any():
+        return False  # it moved, whichever way
+    return bool((old == DOUBTFUL).any() or (new == DOUBTFUL).any())
 
 
 def _exponent(loss: FloatArray) -> int:

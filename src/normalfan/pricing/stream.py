@@ -3,7 +3,7 @@
 Rounds are independent once their faces are known, and a block begins with the last round of the block
 before it, so each block is priced on its own: O(block) memory whatever the length of the stream, and
 threads share the blocks out. The heavy arithmetic is one fused compiled sweep per block (see `kernels`);
-rounds in which a tie could be read in two ways are rare, and are read again one by one (see `reading`).
+rounds in which a tie could be read in two ways are rare, and are read again with care (see `reading`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from normalfan.pricing.kernels import Tables, sweep_for
 from normalfan.pricing.motion import PricedMotion, each_array
 from normalfan.pricing.pairs import PairPricer, PolicyPricer
 from normalfan.pricing.plans import Against, read_plans
-from normalfan.pricing.reading import Doubts, Reader
+from normalfan.pricing.reading import Doubts, Reader, Reading
 from normalfan.problem.arrays import FloatArray, IntArray, check_losses, read_only
 from normalfan.problem.losses import Losses, are_rewards, as_stream, forbid, names_of_rounds
 from normalfan.problem.mdp import MDP, check_way_on
@@ -42,6 +42,9 @@ DETAIL_COLUMNS = ("by_step", "cells", "cell_prices", "margins", "margin_exact", 
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
 """A block of losses has about the first size; beyond the second only where it costs no memory."""
+
+READING_BYTES = 2**24
+"""What readings may take at a time."""
 
 
 def price_stream(
@@ -190,21 +193,28 @@ class BlockPricer:
     def _settle(self, losses: FloatArray, swept: Swept, shared: int) -> Doubts:
         """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
         doubts, wide = self.reader.doubts_of_cleared(swept.prices, swept.sizes)
-        unclear = swept.near | np.append(False, swept.near[:-1]) | wide
-        day, reading = -1, None  # the last one that was read
-        for t in np.flatnonzero(unclear).tolist():
-            if t < shared:
-                continue
-            before = None if t == 0 else reading if day == t - 1 else self.reader.read(losses[t - 1])
-            same = before is not None and np.array_equal(losses[t - 1], losses[t])
-            day, reading = t, before if same else self.reader.read(losses[t])
-            readings = [one for one in (before, reading) if one is not None]
-            # Advantages are a loss whose values are 0: swept, they give the row that this reading means.
-            row = self.sweep(np.stack([one.advantages for one in readings]))
-            for name in (*ROW_COLUMNS, *self.detail_columns):
-                getattr(swept, name)[t] = getattr(row, name)[-1]
-            doubts.enclose(t, float(swept.prices[t]), self.reader, readings, same=same)
+        unclear = np.flatnonzero(swept.near | np.append(False, swept.near[:-1]) | wide)
+        unclear = unclear[unclear >= shared]
+        at_once = max(1, READING_BYTES // (40 * math.prod(self.mdp.shape)))
+        for first in range(0, len(unclear), at_once):
+            self._read_again(losses, unclear[first : first + at_once], swept, doubts)
         return doubts
+
+    def _read_again(self, losses: FloatArray, chosen: IntArray, swept: Swept, doubts: Doubts) -> None:
+        """Replace the chosen rounds by what a careful reading says of them."""
+        days = np.union1d(chosen, np.maximum(chosen - 1, 0))
+        readings: list[Reading] = []
+        for day in days.tolist():
+            is_same = day - 1 in days and np.array_equal(losses[day - 1], losses[day])
+            readings.append(readings[-1] if is_same else self.reader.read(losses[day]))
+        # Advantages are a loss whose values are 0: swept, they give the rows that these readings mean.
+        rows = self.sweep(np.stack([one.advantages for one in readings]))
+        places = np.searchsorted(days, chosen)
+        for name in (*ROW_COLUMNS, *self.detail_columns):
+            getattr(swept, name)[chosen] = getattr(rows, name)[places]
+        for t, at in zip(chosen.tolist(), places.tolist(), strict=True):
+            before = readings[at - 1] if t > 0 else None
+            doubts.enclose(t, float(swept.prices[t]), self.reader, before, readings[at])
 
 
 def _variations(losses: FloatArray, first_round: int) -> FloatArray:

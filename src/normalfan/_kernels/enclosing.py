@@ -1,0 +1,81 @@
+"""What the marks of two carefully read losses leave open: the faces, and the price of the crossing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from normalfan._kernels.compiling import inner, kernel
+from normalfan._kernels.reading import OUT, SURE
+
+
+@kernel
+def follow_marks(marks, initial, per_step, indptr, indices, reached, faces):
+    """The marks of what is done by a policy: faces [H, S, A]; reached [2, S]: this layer and the next.
+
+    SURE: led to by sure actions alone; DOUBTFUL: led to if some doubtful ones are optimal.
+    """
+    steps, states, actions = marks.shape
+    reached[0] = OUT
+    for s in range(states):
+        if initial[s] > 0.0:
+            reached[0, s] = SURE
+    for h in range(steps):
+        here, ahead = reached[h & 1], reached[(h + 1) & 1]
+        ahead[:] = OUT
+        for s in range(states):
+            if here[s] == OUT:
+                continue
+            row = h * per_step + s * actions
+            for a in range(actions):
+                found = min(here[s], marks[h, s, a])
+                faces[h, s, a] = found
+                if found != OUT:
+                    for p in range(indptr[row + a], indptr[row + a + 1]):
+                        ahead[indices[p]] = max(ahead[indices[p]], found)
+
+
+@kernel
+def extreme_prices(marks, low, high, initial, per_step, indptr, indices, weights, ahead):
+    """The least and the largest price, in advantages from `low` to `high`; ahead [2, S, 2]: room."""
+    steps, states, actions = marks.shape
+    ahead[steps & 1] = 0.0
+    for h in range(steps - 1, -1, -1):
+        here, onward = ahead[h & 1], ahead[(h + 1) & 1]
+        for s in range(states):
+            row = h * per_step + s * actions
+            here[s, 0], here[s, 1] = _extremes(
+                row, marks[h, s], low[h, s], high[h, s], indptr, indices, weights, onward
+            )
+    lowest, highest = 0.0, 0.0
+    for s in range(states):
+        lowest += initial[s] * ahead[0, s, 0]
+        highest += initial[s] * ahead[0, s, 1]
+    return lowest, highest
+
+
+@inner
+def _extremes(row, mark, low, high, indptr, indices, weights, onward):
+    least_kept, least_allowed = np.inf, np.inf
+    least_sure, most_kept, most_allowed = np.inf, -np.inf, np.inf
+    any_sure, any_kept, any_closed = False, False, False
+    for a in range(len(mark)):
+        if low[a] == np.inf:  # not allowed
+            any_closed = any_closed or mark[a] != OUT
+            continue
+        least, most = low[a], high[a]
+        for p in range(indptr[row + a], indptr[row + a + 1]):
+            least += weights[p] * onward[indices[p], 0]
+            most += weights[p] * onward[indices[p], 1]
+        least_allowed, most_allowed = min(least_allowed, least), min(most_allowed, most)
+        if mark[a] != OUT:
+            any_kept = True
+            least_kept, most_kept = min(least_kept, least), max(most_kept, most)
+        if mark[a] == SURE:
+            any_sure = True
+            least_sure = min(least_sure, most)
+    if least_allowed == np.inf:  # then no policy is here
+        return 0.0, 0.0
+    # In some reading nothing that was kept may be allowed any more: then all that is allowed counts.
+    is_lost = (any_closed and not any_sure) or not any_kept
+    least = least_allowed if is_lost else least_kept
+    return least, least_sure if any_sure else most_kept if any_kept else most_allowed
