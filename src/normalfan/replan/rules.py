@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from functools import cache
 from importlib.util import find_spec
@@ -44,6 +44,10 @@ class Rule(Protocol):
 @dataclass(frozen=True, slots=True)
 class StoredRule(ABC):
     """A rule whose memory is one number, 0 at first: a run of it can be stored and go on elsewhere."""
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            check_amount(f"{type(self).__name__}.{setting.name}", getattr(self, setting.name))
 
     @abstractmethod
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
@@ -80,9 +84,6 @@ class Accumulated(StoredRule):
 
     threshold: float  # at least 0
 
-    def __post_init__(self) -> None:
-        check_amount("Accumulated.threshold", self.threshold)
-
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
         """Its memory is the sum of the prices."""
         return Cusum(self.threshold, 0.0).advance(memory, price)
@@ -104,10 +105,6 @@ class Cusum(StoredRule):
     threshold: float  # at least 0
     allowance: float  # at least 0
 
-    def __post_init__(self) -> None:
-        check_amount("Cusum.threshold", self.threshold)
-        check_amount("Cusum.allowance", self.allowance)
-
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
         """Its memory is the sum c."""
         total = max(0.0, memory + price - self.allowance)
@@ -127,9 +124,6 @@ class SingleDay(StoredRule):
     """
 
     threshold: float  # at least 0
-
-    def __post_init__(self) -> None:
-        check_amount("SingleDay.threshold", self.threshold)
 
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
         """It remembers nothing."""
@@ -252,26 +246,21 @@ def replay(rule: Rule, costs: HoldingCosts) -> Schedule:
     >>> replay(Accumulated(2.0), HoldingCosts(costs, np.zeros(3), "before", 1))
     Schedule: 1 re-plan on day 2; regret 1
     """
-    return Replayer(costs).run(rule)
+    return next(replays([rule], costs))
 
 
-class Replayer:
-    """Runs many rules on the same costs; the prices of a plan are read once, however many rules meet it."""
-
-    def __init__(self, costs: HoldingCosts) -> None:
-        self.costs = costs
-        self.prices_of = cache(lambda day: costs.costs[day].tolist())
-
-    def run(self, rule: Rule) -> Schedule:
-        # Today's price is seen before deciding about today, or only yesterday's is.
-        lag = 0 if self.costs.known == "before" else 1
-        decide, days = rule.decide(), list[int]()
-        prices = self.prices_of(0)
-        for t in range(1, self.costs.n_days):
+def replays(rules: Iterable[Rule], costs: HoldingCosts) -> Iterator[Schedule]:
+    """Run many rules; the prices of a plan are read once, however many rules meet it."""
+    prices_of = cache(lambda day: costs.costs[day].tolist())
+    # Today's price is seen before deciding about today, or only yesterday's is.
+    lag = 0 if costs.known == "before" else 1
+    for rule in rules:
+        decide, days, prices = rule.decide(), list[int](), prices_of(0)
+        for t in range(1, costs.n_days):
             if decide(prices[t - lag]):
-                prices = self.prices_of(t)
+                prices = prices_of(t)
                 days.append(t)
-        return schedule_of(self.costs, days)
+        yield schedule_of(costs, days)
 
 
 def detectors_installed() -> bool:

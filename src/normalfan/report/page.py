@@ -22,11 +22,14 @@ from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.regret import Decomposition
 from normalfan.report.content import (
+    MOST_CARRIED,
     MOST_POINTS,
     attribution_caption,
     cumulative_caption,
+    every_round,
     fan_caption,
     fan_chart,
+    input_of_rounds,
     margins_caption,
     norm_symbol,
     rounded,
@@ -38,7 +41,6 @@ from normalfan.report.content import (
 )
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
 from normalfan.report.fan import COLOURS, FanPicture, edges, slice_through
-from normalfan.report.rounds import MOST_CARRIED, every_round, input_of_rounds
 from normalfan.text import amount, as_script, counted, percent, printable
 
 FAN_SUFFIXES = (".html", ".png", ".pdf")
@@ -109,11 +111,13 @@ def write_report(
             f"{len(motion.prices)} rounds in the norm {norm}: make it from the same motion and norm."
         )
     paid = fold(costliest.attribution, motion.by_step.sum(axis=0), mdp.labels)
-    data: dict[str, Any] = {
+    words = {
         "unit": unit,
         "norm": norm_symbol(norm),
         "sense": sense(motion.rewards),
         "plan": motion.plans.short,
+    }
+    data: dict[str, Any] = words | {
         "time": time_charts(motion, variation, decomposition),
         "rounds": every_round(motion, norm),
         "attribution": {
@@ -157,10 +161,8 @@ def write_report(
         size=", ".join(
             counted(n, one) for n, one in zip(mdp.shape, ("step", "state", "action"), strict=True)
         ),
-        norm=norm_symbol(norm),
-        sense=sense(motion.rewards),
-        plan=motion.plans.short,
         what_a_price_is=what_a_price_is(motion.plans),
+        **words,
     )
 
 

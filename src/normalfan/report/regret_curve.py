@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from normalfan.replan.curve import HINDSIGHT, PENS, REPLANS, RegretCurve
+from normalfan.replan.curve import PENS, REPLANS, RegretCurve
 from normalfan.report.content import rounded
 from normalfan.report.page import write_page
-from normalfan.text import amount
 
 
 def write_regret_curve(
@@ -43,12 +42,11 @@ def write_regret_curve(
     >>> curve = nf.replan.regret_curve(costs, cost=2.0, detectors=False)
     >>> write_regret_curve("curve.html", curve, title="Three days")  # doctest: +SKIP
     """
-    shown = np.flatnonzero(curve.least_regrets[1:] > 0) + 1
-    lines = [{"name": HINDSIGHT, "x": shown.tolist(), "y": rounded(curve.least_regrets[shown])}]
-    for family, corners in curve.lines().items():
-        x, y = zip(*corners, strict=True)
-        pen = dict(zip(("colour", "dash", "width"), PENS[family], strict=True))
-        lines.append({"name": family, "x": list(x), "y": rounded(np.array(y)), **pen})
+    lines = []
+    for name, corners in curve.lines().items():
+        pen = dict(zip(("colour", "dash", "width"), PENS.get(name, ()), strict=False))
+        line = {"x": [k for k, _ in corners], "y": rounded([regret for _, regret in corners])}
+        lines.append({"name": name, **line, **pen})
     data = {
         "unit": unit,
         "lines": lines,
@@ -56,9 +54,5 @@ def write_regret_curve(
         "heights": np.log10(curve.heights()).tolist(),
         "xTitle": REPLANS,
     }
-    rows = [
-        (name, run.replans, amount(run.regret, unit), amount(run.total(curve.cost), unit))
-        for name, run in curve.schedules.items()
-    ]
-    about = f"{curve.costs.description}; a re-plan costs {amount(curve.cost, unit)}"
-    write_page(path, "regret_curve.html", data, title=title, note=about, sentences=sentences, rows=rows)
+    texts = {"title": title, "note": curve.caption(unit), "sentences": sentences, "rows": curve.rows(unit)}
+    write_page(path, "regret_curve.html", data, **texts)
