@@ -32,6 +32,7 @@ ENOUGH = 0.95  # of the value: as many plans as keep it are named in the sentenc
 MARKED = 1.3  # times their share of all days: months or weekends that a plan is for
 FEW = 7  # days are named one by one
 WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+COLUMNS = ("plans", "cost", "share kept", "lower bound", "plans of")
 WEEKEND = 5  # Saturday, counted from Monday
 
 
@@ -80,8 +81,7 @@ class PlanLibrary:
         return f"PlanLibrary: {counted(len(self.values), 'day')}; {sentence[0].lower()}{sentence[1:-1]}"
 
     def _repr_html_(self) -> str:
-        head = ("plans", "cost", "share kept", "lower bound", "plans of")
-        return html_table(self.sentence, head, self.rows())
+        return html_table(self.sentence, COLUMNS, self.rows())
 
     def day_name(self, t: int) -> str:
         """The name of the round of day t, or its number."""

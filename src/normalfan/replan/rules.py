@@ -77,8 +77,7 @@ class Accumulated(StoredRule):
 
     Examples
     --------
-    >>> decide = Accumulated(3.0).decide()
-    >>> [decide(price) for price in (1.0, 2.0, 2.0)]
+    >>> list(map(Accumulated(3.0).decide(), [1.0, 2.0, 2.0]))
     [False, True, False]
     """
 
@@ -97,8 +96,7 @@ class Cusum(StoredRule):
 
     Examples
     --------
-    >>> decide = Cusum(1.5, allowance=0.5).decide()
-    >>> [decide(price) for price in (1.0, 0.0, 2.0)]
+    >>> list(map(Cusum(1.5, allowance=0.5).decide(), [1.0, 0.0, 2.0]))
     [False, False, True]
     """
 
@@ -118,8 +116,7 @@ class SingleDay(StoredRule):
 
     Examples
     --------
-    >>> decide = SingleDay(2.0).decide()
-    >>> [decide(price) for price in (1.9, 2.0)]
+    >>> list(map(SingleDay(2.0).decide(), [1.9, 2.0]))
     [False, True]
     """
 
@@ -136,8 +133,7 @@ class Periodic(StoredRule):
 
     Examples
     --------
-    >>> decide = Periodic(2).decide()
-    >>> [decide(0.0) for _ in range(4)]
+    >>> list(map(Periodic(2).decide(), [0.0, 0.0, 0.0, 0.0]))
     [False, True, False, True]
     """
 
@@ -162,8 +158,7 @@ class Drift:
 
     Examples
     --------
-    >>> decide = Drift("PageHinkley", (("threshold", 1.0), ("min_instances", 1))).decide()
-    >>> [decide(price) for price in (0.0, 0.0, 9.0)]
+    >>> list(map(Drift("PageHinkley", (("threshold", 1.0), ("min_instances", 1))).decide(), [0.0, 0.0, 9.0]))
     [False, False, True]
     """
 
