@@ -196,3 +196,22 @@ def test_losses_that_overflow_are_refused_with_their_round() -> None:
     check_refusal(lambda: replan.holding_costs(arms, losses), "losses of round 1 add up beyond")
     losses[1] = np.nan
     check_refusal(lambda: replan.holding_costs(arms, losses), "losses[1, 0, 0, 0] is nan")
+
+
+@pytest.mark.parametrize("reading", ["plan", "face"])
+def test_a_mean_that_leaves_no_action_is_refused_with_its_days(reading: str) -> None:
+    losses = np.array([[0.5, 0.2], [0.0, np.inf], [np.inf, 1.0]]).reshape(3, 1, 1, 2)
+    assert replan.holding_costs(ARMS, losses, reading=reading).costs[0, 2] == 0.0
+    check_refusal(
+        lambda: replan.holding_costs(ARMS, losses, window=2, reading=reading),
+        "the mean of losses[1] to losses[2] leaves no action at step 0, state 0",
+    )
+
+
+def test_rewards_are_called_rewards() -> None:
+    earned = replan.holding_costs(ARMS, nf.rewards(DAYS + 1))
+    assert repr(earned) == "HoldingCosts: 3 days, plans for the last day, rewards known before acting"
+    assert earned.rewards
+    assert earned.part(0, 2).rewards
+    assert earned.learned_after().description.endswith("rewards known after acting")
+    assert replan.holding_costs(ARMS, DAYS).description.endswith("losses known before acting")

@@ -148,6 +148,17 @@ def test_where_nothing_is_earned_the_sentence_says_what_is_paid() -> None:
     assert replan.plan_library(arms, swings, 1).sentence == "One plan costs 6 more than a new plan a day."
 
 
+def test_a_library_of_rewards_earns_what_that_of_losses_saves() -> None:
+    mdp, losses = two_seasons()
+    saved = replan.plan_library(mdp, losses, most=2)
+    earned = replan.plan_library(mdp, nf.rewards(-losses.array), most=2)
+    np.testing.assert_array_equal(earned.values, -saved.values)  # rewards stay rewards
+    assert (earned.sentence, earned.kept(1)) == (saved.sentence, saved.kept(1))
+    arms = nf.MDP(np.array([[0, 0]]), initial=0, horizon=1)
+    swings = nf.rewards(np.array([[1.0, -5.0], [-9.0, -1.0]]).reshape(2, 1, 1, 2))
+    assert replan.plan_library(arms, swings, 1).sentence == "One plan earns 6 less than a new plan a day."
+
+
 @pytest.mark.parametrize(
     ("months", "runs"),
     [([1], ["January"]), ([1, 2, 12], ["December to February"]), ([3, 4, 10], ["March to April", "October"])],

@@ -204,7 +204,7 @@ def test_every_round_is_carried_at_full_precision(
 def test_a_page_of_very_many_rounds_says_that_it_does_not_carry_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("normalfan.report.rounds.MOST_CARRIED", 5)
+    monkeypatch.setattr("normalfan.report.content.MOST_CARRIED", 5)
     monkeypatch.setattr("normalfan.report.page.MOST_CARRIED", 5)
     mdp, losses = random_stream(3)
     for rounds, carried in ((losses[:5], True), (losses, False)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,10 +15,10 @@ from normalfan.errors import InputError, check_choice, check_installed, check_wh
 from normalfan.files import check_target, written_atomically
 
 if TYPE_CHECKING:
+    from normalfan.replan import PlanLibrary, Recommendation, RegretCurve
     from normalfan.replan.costs import Known
-    from normalfan.replan.curve import RegretCurve
-    from normalfan.replan.library import PlanLibrary
-    from normalfan.replan.recommend import Recommendation
+
+NO_RIVER = "river is not installed, so its drift detectors are left out: pip install 'normalfan[compare]'."
 
 
 @with_problem_options
@@ -67,15 +68,20 @@ def replan(
     Example:  normalfan replan battery.npz prices.csv --features features.csv --cost 5000
     """
     from normalfan.cli.replan_output import document, show
+    from normalfan.replan.rules import detectors_installed
     from normalfan.replan.schedule import check_amount
 
     window = _read_plans(plans)
     check_choice("--known", known, ("before", "after"))
     check_target("--out", out, (".csv", ".parquet", ".json"))
-    _check_figure(figure)
+    check_target("--figure", figure, (".png", ".pdf", ".html"))
+    if figure is not None:
+        package, extra = ("plotly", "report") if figure.endswith(".html") else ("matplotlib", "plot")
+        check_installed(package, "this figure needs it", extra)
     if library is not None:
-        given: dict[str, object] = {"--cost": cost, "--holdout": holdout, "--figure": figure}
-        _refuse_beside("--library", given | {"--known after": known if known == "after" else None})
+        after = known == "after"
+        given = {"--cost": cost, "--holdout": holdout, "--figure": figure, "--known after": after or None}
+        _refuse_beside("--library", given)
         check_whole("--library", library, "try 5")
     elif cost is None:
         raise InputError("--cost is missing, but says what a re-plan costs: give it, or --library 5.")
@@ -90,7 +96,9 @@ def replan(
         result = nf.replan.plan_library(mdp, stream, cast("int", library), window=window, progress=True)
     else:
         costs = nf.replan.holding_costs(mdp, stream, window=window, known=cast("Known", known), progress=True)
-        detectors = detectors and _detectors_installed()
+        if detectors and not detectors_installed():
+            typer.echo(f"normalfan: {NO_RIVER}", err=True)
+            detectors = False
         if holdout is not None:
             result = nf.replan.recommend(costs, cost, holdout=holdout, detectors=detectors, unit=problem.unit)
         else:
@@ -117,31 +125,11 @@ def _read_plans(plans: str) -> int:
     )
 
 
-def _refuse_beside(option: str, others: dict[str, object]) -> None:
+def _refuse_beside(option: str, others: Mapping[str, object]) -> None:
     """Refuse options that mean nothing beside `option`."""
     for name, value in others.items():
         if value is not None:
             raise InputError(f"{name} is given, but means nothing with {option}: leave one of them out.")
-
-
-def _detectors_installed() -> bool:
-    from normalfan.replan.rules import detectors_installed
-
-    installed = detectors_installed()
-    if not installed:
-        typer.echo(
-            "normalfan: river is not installed, so its drift detectors are left out: "
-            "pip install 'normalfan[compare]'.",
-            err=True,
-        )
-    return installed
-
-
-def _check_figure(figure: str | None) -> None:
-    check_target("--figure", figure, (".png", ".pdf", ".html"))
-    if figure is not None:
-        library, extra = ("plotly", "report") if figure.endswith(".html") else ("matplotlib", "plot")
-        check_installed(library, "this figure needs it", extra)
 
 
 def _write_figure(curve: RegretCurve, path: Path, unit: str) -> None:

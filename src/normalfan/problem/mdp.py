@@ -197,7 +197,9 @@ def follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
     return read_only(kept), read_only(reached)
 
 
-def check_way_on(mdp: MDP, allowed: BoolArray, name: str) -> None:
+def check_way_on(
+    mdp: MDP, allowed: BoolArray, name: str, remedy: str = "allow one there, or nothing that leads there"
+) -> None:
     """Refuse what allows no action where some policy can be."""
     closed = ~allowed.any(axis=2)
     if not closed.any():
@@ -207,7 +209,7 @@ def check_way_on(mdp: MDP, allowed: BoolArray, name: str) -> None:
         h, s = first_index(stuck)
         raise InputError(
             f"{name} leaves no action at step {mdp.labels.step(h)}, state {mdp.labels.state(s)}, but some "
-            f"policy can be there: allow one there, or nothing that leads there."
+            f"policy can be there: {remedy}."
         )
 
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.bellman import optimal_backup
@@ -30,12 +29,14 @@ from normalfan.problem.losses import (
     ArrayLosses,
     FactoredLosses,
     IterableLosses,
+    Losses,
     LossStream,
     Negated,
     are_rewards,
     as_stream,
     forbid,
     names_of_rounds,
+    rounds_of,
 )
 from normalfan.problem.mdp import MDP, check_way_on
 from normalfan.progress import progress_bar
@@ -45,6 +46,7 @@ BATCH_BYTES = 2**22  # of losses that are planned for at once: what a processor'
 
 Known: TypeAlias = Literal["before", "after"]
 Reading: TypeAlias = Literal["plan", "face"]
+Plan: TypeAlias = tuple[FloatArray, BoolArray]  # its occupancy [H·S·A] and its mask [H, S, A]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -62,6 +64,7 @@ class HoldingCosts:
     known: Known  # whether the loss of a day is known before acting on it, or only after
     window: int  # plans are made for the mean loss of so many days
     round_names: tuple[str, ...] | None = None  # [n] what the days are called; None where they are numbered
+    rewards: bool = False  # `values` are rewards, the more the better; costs are what is lost either way
 
     def __repr__(self) -> str:
         return f"HoldingCosts: {self.description}"
@@ -80,7 +83,8 @@ class HoldingCosts:
     def description(self) -> str:
         """How many days, which plans, and when losses are known."""
         plans = "the last day" if self.window == 1 else f"the mean of {self.window} days"
-        return f"{counted(self.n_days, 'day')}, plans for {plans}, losses known {self.known} acting"
+        what = "rewards" if self.rewards else "losses"
+        return f"{counted(self.n_days, 'day')}, plans for {plans}, {what} known {self.known} acting"
 
     def day_name(self, t: int) -> str:
         """The name of the round of day t, or its number in the stream."""
@@ -93,7 +97,7 @@ class HoldingCosts:
             self,
             costs=self.costs[days, days],
             values=self.values[days],
-            round_names=tuple(map(self.day_name, range(self.n_days)))[days],
+            round_names=tuple(map(self.day_name, range(first, stop))),
         )
 
     def learned_after(self) -> HoldingCosts:
@@ -116,7 +120,7 @@ class HoldingCosts:
 
 def holding_costs(
     mdp: MDP,
-    losses: npt.ArrayLike | LossStream | Iterable[npt.ArrayLike],
+    losses: Losses,
     *,
     window: int = 1,
     known: Known = "before",
@@ -160,33 +164,151 @@ def holding_costs(
     """
     check_choice("known", known, get_args(Known))
     check_choice("reading", reading, get_args(Reading))
-    check_whole("window", window, "1 is the last day")
-    given = as_stream(losses)
-    stream = readable_again(mdp, given)
-    if reading == "face":
-        motion = price_stream(mdp, stream, ties=ties, detail="prices")
-        values = 0.0 - motion.values if motion.rewards else motion.values
-        costs = _of_faces(mdp, stream, window, ties, progress=progress)
-    else:
-        costs, values = costs_of_plans(mdp, stream, window, ties, earlier=False, progress=progress)
-    worth = read_only(0.0 - values) if are_rewards(given) else values
-    before = HoldingCosts(_from_first_day_on(costs), worth, "before", int(window), names_of_rounds(given))
+    stream = as_stream(losses)
+    costs, values = costs_of_plans(mdp, stream, window, ties, reading=reading, progress=progress)
+    costs, names = _from_first_day_on(costs), names_of_rounds(stream)
+    before = HoldingCosts(costs, values, "before", int(window), names, are_rewards(stream))
     return before if known == "before" else before.learned_after()
 
 
 def costs_of_plans(
-    mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, earlier: bool, progress: bool
+    mdp: MDP,
+    given: LossStream,
+    window: int,
+    ties: TieRule,
+    *,
+    reading: Reading = "plan",
+    earlier: bool = False,
+    progress: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """C[j,t] [n, n] of the plan of each day j, on days t before it only if `earlier`; and J* [n]."""
-    values = _values(mdp, stream)
-    if isinstance(stream, FactoredLosses):
-        return _by_exposures(mdp, stream, window, ties, values, progress=progress), values
-    return _by_advantages(mdp, stream, window, ties, len(values), earlier=earlier, progress=progress), values
+    check_whole("window", window, "1 is the last day")
+    stream = _readable_again(mdp, given)
+    planned = _trailing_means(mdp, stream, window)
+    if reading == "face":
+        costs, values = _of_faces(mdp, stream, planned, ties, progress=progress)
+    else:
+        values = _values(mdp, stream)
+        with progress_bar("planning", len(values), progress) as advance:
+            plans = _plans(mdp, planned, ties, advance)
+            if isinstance(stream, FactoredLosses):
+                costs = _by_exposures(stream, plans, values, ties)
+            else:
+                costs = _by_advantages(mdp, stream, plans, len(values), ties, earlier=earlier)
+    return costs, read_only(0.0 - values if are_rewards(given) else values)
 
 
 def _from_first_day_on(costs: FloatArray) -> FloatArray:
     """The costs, without those of days before a plan serves."""
     return read_only(np.where(np.tri(len(costs), k=-1, dtype=bool), np.nan, costs))
+
+
+# --- costs, by the kind of losses
+
+
+def _by_exposures(
+    stream: FactoredLosses, plans: Iterator[Plan], values: FloatArray, ties: TieRule
+) -> FloatArray:
+    theta = stream.coefficients
+    exposures = np.stack([stream.features @ visits for visits, _ in plans])
+    costs = exposures @ theta.T - values
+    # A difference of large numbers: what is left of equal ones is rounding of the terms, and counts as none.
+    turnover = np.abs(exposures) @ np.abs(theta).T
+    costs[costs <= ties.absolute + ties.relative * turnover] = 0.0
+    return costs
+
+
+def _by_advantages(
+    mdp: MDP, stream: LossStream, plans: Iterator[Plan], n_days: int, ties: TieRule, *, earlier: bool
+) -> FloatArray:
+    costs = np.full((n_days, n_days), np.nan)
+    at_once = max(1, BLOCK_BYTES // (8 * math.prod(mdp.shape)))
+    first = 0
+    while rows := list(islice(plans, at_once)):
+        occupancies = np.stack([visits for visits, _ in rows])
+        start = 0 if earlier else first
+        for losses in _batches(mdp, islice(_each_round(mdp, stream), start, None)):
+            paid = optimal_backup(mdp, losses).settled(mdp, ties).reshape(occupancies.shape[1], -1)
+            stop = start + paid.shape[1]
+            closed = occupancies @ (paid == np.inf)
+            paid[paid == np.inf] = 0.0
+            costs[first : first + len(rows), start:stop] = occupancies @ paid
+            for j, t in np.argwhere(closed if earlier else np.triu(closed, first - start)):
+                kept = Face(mdp, rows[j][1])
+                costs[first + j, start + t] = price(kept, losses[..., t], ties=ties).price
+            start = stop
+        first += len(rows)
+    return costs
+
+
+def _of_faces(
+    mdp: MDP, stream: LossStream, planned: LossStream, ties: TieRule, *, progress: bool
+) -> tuple[FloatArray, FloatArray]:
+    """The prices of faces, age by age, with what is planned for as forecasts; and J*."""
+    days, forecasts = (
+        one if isinstance(one, FactoredLosses) else _in_memory(mdp, one) for one in (stream, planned)
+    )
+    values = price_stream(mdp, days, ties=ties, detail="prices").values
+    n_days = len(values)
+    costs = np.full((n_days, n_days), np.nan)
+    with progress_bar("pricing faces", n_days, progress) as advance:
+        for age in range(n_days):
+            later, plans = rounds_of(days, age, n_days), rounds_of(forecasts, 0, n_days - age)
+            motion = price_stream(mdp, later, against=plans, ties=ties, detail="prices")
+            costs[range(n_days - age), range(age, n_days)] = motion.prices
+            advance(1)
+    return costs, values
+
+
+# --- losses, values and plans, one day after the other
+
+
+def _readable_again(mdp: MDP, stream: LossStream) -> LossStream:
+    """The stream in a form that can be read twice, and by its factors where it has some."""
+    if isinstance(stream, Negated) and isinstance(stream.stream, FactoredLosses):
+        stream = FactoredLosses(-stream.stream.coefficients, stream.stream.features)
+    forbids = isinstance(stream, FactoredLosses) and np.isinf(stream.coefficients).any()  # no matrix product
+    return _in_memory(mdp, stream) if forbids or stream.n_rounds is None else stream
+
+
+def _in_memory(mdp: MDP, stream: LossStream) -> ArrayLosses:
+    rounds = list(_each_round(mdp, stream))
+    return ArrayLosses(np.stack(rounds) if rounds else np.empty((0, *mdp.shape)))
+
+
+def _trailing_means(mdp: MDP, stream: LossStream, window: int) -> LossStream:
+    """The mean of each loss and the `window` − 1 before it, of fewer at the beginning: what plans are for."""
+
+    def means(rows: Iterable[FloatArray]) -> Iterator[FloatArray]:
+        recent = deque[FloatArray](maxlen=window)
+        for t, row in enumerate(rows):
+            recent.append(row)
+            mean = row if len(recent) == 1 else np.mean(recent, axis=0)
+            if row.ndim == 3:  # what one of them forbids the mean forbids, too
+                name = f"the mean of losses[{t - len(recent) + 1}] to losses[{t}]"
+                check_way_on(mdp, mean != np.inf, name, "plan for the mean of fewer days")
+            yield mean
+
+    if isinstance(stream, FactoredLosses):
+        theta = stream.coefficients
+        return FactoredLosses(np.reshape(list(means(theta)), theta.shape), stream.features)
+    return IterableLosses(means(_each_round(mdp, stream)))
+
+
+def _each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
+    """The losses [H, S, A] of a stream, each once."""
+    size = block_rounds(mdp, is_view=stream.is_view)
+    for first_round, shared, block in numbered(stream.blocks(mdp.shape, size)):
+        for t, loss in enumerate(forbid(mdp, block)[shared:], first_round + shared):
+            check_way_on(mdp, loss != np.inf, f"losses[{t}]")  # NaN is told by others
+            yield loss
+
+
+def _batches(mdp: MDP, losses: Iterable[FloatArray]) -> Iterator[FloatArray]:
+    """Losses [H, S, A], several at once: [H, S, A, n]."""
+    at_once, losses = max(1, BATCH_BYTES // (8 * math.prod(mdp.shape))), iter(losses)
+    while some := list(islice(losses, at_once)):
+        yield np.stack(some, axis=-1)
 
 
 def _values(mdp: MDP, stream: LossStream) -> FloatArray:
@@ -202,121 +324,20 @@ def _values(mdp: MDP, stream: LossStream) -> FloatArray:
         done += len(part)
     if not parts:
         raise InputError("losses have no round, but a stream needs at least one: check the source.")
-    return read_only(np.concatenate(parts))
+    return np.concatenate(parts)
 
 
-def _by_exposures(
-    mdp: MDP, stream: FactoredLosses, window: int, ties: TieRule, values: FloatArray, *, progress: bool
-) -> FloatArray:
-    theta = stream.coefficients
-    planned = FactoredLosses(np.array(list(_trailing_means(theta, window))), stream.features)
-    exposures = np.empty_like(theta)
-    with progress_bar("planning", len(theta), progress) as advance:
-        for j, (visits, _) in enumerate(_plans(mdp, _each_round(mdp, planned), ties)):
-            exposures[j] = stream.features @ visits
-            advance(1)
-    costs = exposures @ theta.T - values
-    # A difference of large numbers: what is left of equal ones is rounding of the terms, and counts as none.
-    turnover = np.abs(exposures) @ np.abs(theta).T
-    costs[costs <= ties.absolute + ties.relative * turnover] = 0.0
-    return costs
-
-
-def _by_advantages(
-    mdp: MDP, stream: LossStream, window: int, ties: TieRule, n_days: int, *, earlier: bool, progress: bool
-) -> FloatArray:
-    costs = np.full((n_days, n_days), np.nan)
-    at_once = max(1, BLOCK_BYTES // (8 * math.prod(mdp.shape)))
-    plans = _plans(mdp, _trailing_means(_each_round(mdp, stream), window), ties)
-    first = 0
-    with progress_bar("planning", n_days, progress) as advance:
-        while rows := list(islice(plans, at_once)):
-            occupancies = np.stack([visits for visits, _ in rows])
-            start = 0 if earlier else first
-            for losses in _batches(mdp, islice(_each_round(mdp, stream), start, None)):
-                paid = optimal_backup(mdp, losses).settled(mdp, ties).reshape(occupancies.shape[1], -1)
-                stop = start + paid.shape[1]
-                closed = occupancies @ (paid == np.inf)
-                paid[paid == np.inf] = 0.0
-                costs[first : first + len(rows), start:stop] = occupancies @ paid
-                for j, t in np.argwhere(closed if earlier else np.triu(closed, first - start)):
-                    kept = Face(mdp, rows[j][1])
-                    costs[first + j, start + t] = price(kept, losses[..., t], ties=ties).price
-                start = stop
-            first += len(rows)
-            advance(len(rows))
-    return costs
-
-
-def _of_faces(mdp: MDP, stream: LossStream, window: int, ties: TieRule, *, progress: bool) -> FloatArray:
-    # For each age the plans are those of forecasts, the losses m_j that they are made for.
-    if isinstance(stream, FactoredLosses):
-        days, features = stream.coefficients, stream.features
-    else:
-        days, features = np.stack(list(_each_round(mdp, stream))), None
-    planned = np.stack(list(_trailing_means(days, window)))
-    n_days = len(days)
-    costs = np.full((n_days, n_days), np.nan)
-
-    def losses(rows: FloatArray) -> LossStream:
-        return ArrayLosses(rows) if features is None else FactoredLosses(rows, features)
-
-    with progress_bar("pricing faces", n_days, progress) as advance:
-        for age in range(n_days):
-            plans = n_days - age
-            forecasts = losses(planned[:plans])
-            motion = price_stream(mdp, losses(days[age:]), against=forecasts, ties=ties, detail="prices")
-            costs[range(plans), range(age, n_days)] = motion.prices
-            advance(1)
-    return costs
-
-
-def _each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
-    """The losses [H, S, A] of a stream, each once."""
-    size = block_rounds(mdp, is_view=stream.is_view)
-    for first_round, shared, block in numbered(stream.blocks(mdp.shape, size)):
-        for t, loss in enumerate(forbid(mdp, block)[shared:], first_round + shared):
-            check_way_on(mdp, loss != np.inf, f"losses[{t}]")  # NaN is told by others
-            yield loss
-
-
-def _trailing_means(losses: Iterable[FloatArray], window: int) -> Iterator[FloatArray]:
-    """The mean of each loss and the `window` − 1 before it; of fewer at the beginning."""
-    recent = deque[FloatArray](maxlen=window)
-    for loss in losses:
-        recent.append(loss)
-        yield loss if len(recent) == 1 else np.mean(recent, axis=0)
-
-
-def _batches(mdp: MDP, losses: Iterable[FloatArray]) -> Iterator[FloatArray]:
-    """Losses [H, S, A], several at once: [H, S, A, n]."""
-    at_once, losses = max(1, BATCH_BYTES // (8 * math.prod(mdp.shape))), iter(losses)
-    while some := list(islice(losses, at_once)):
-        yield np.stack(some, axis=-1)
-
-
-def _plans(mdp: MDP, losses: Iterable[FloatArray], ties: TieRule) -> Iterator[tuple[FloatArray, BoolArray]]:
-    """A plan for each loss, its occupancy [H·S·A] and its mask [H, S, A]: of optimal actions the first."""
+def _plans(mdp: MDP, stream: LossStream, ties: TieRule, advance: Callable[[int], object]) -> Iterator[Plan]:
+    """A plan for each loss, of optimal actions the first."""
     states = np.arange(mdp.n_states)
-    for some in _batches(mdp, losses):
-        tied = optimal_backup(mdp, some).tied(mdp, ties)
+    for losses in _batches(mdp, _each_round(mdp, stream)):
+        tied = optimal_backup(mdp, losses).tied(mdp, ties)
         masks = tied & (tied.cumsum(axis=2) == 1)
-        for actions, mask in zip(
-            np.moveaxis(tied.argmax(axis=2), -1, 0), np.moveaxis(masks, -1, 0), strict=True
-        ):
+        columns = np.moveaxis(tied.argmax(axis=2), -1, 0), np.moveaxis(masks, -1, 0)
+        for actions, mask in zip(*columns, strict=True):
             visits, reached = np.zeros(mdp.shape), mdp.initial
             for h in range(mdp.horizon):
                 visits[h, states, actions[h]] = reached
                 reached = mdp.transitions.push(h, visits[h])
             yield visits.reshape(-1), mask
-
-
-def readable_again(mdp: MDP, stream: LossStream) -> LossStream:
-    """The stream in a form that can be read twice, and by its factors where it has some."""
-    if isinstance(stream, Negated) and isinstance(stream.stream, FactoredLosses):
-        stream = FactoredLosses(-stream.stream.coefficients, stream.stream.features)
-    forbids = isinstance(stream, FactoredLosses) and np.isinf(stream.coefficients).any()  # no matrix product
-    if forbids or isinstance(stream, IterableLosses) or stream.n_rounds is None:
-        rounds = list(_each_round(mdp, stream))
-        return ArrayLosses(np.stack(rounds) if rounds else np.empty((0, *mdp.shape)))
-    return stream
+            advance(1)

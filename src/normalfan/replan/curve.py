@@ -22,11 +22,11 @@ from normalfan.replan.rules import (
     Accumulated,
     Cusum,
     Periodic,
-    Replayer,
     Rule,
     SingleDay,
     detector_families,
     replay,
+    replays,
 )
 from normalfan.replan.schedule import Schedule, cheapest_schedule, least_regrets, schedule_of
 from normalfan.text import amount, counted, html_table, number
@@ -102,21 +102,24 @@ class RegretCurve:
         )
 
     def _repr_html_(self) -> str:
-        rows = [
-            (name, run.replans, number(run.regret), number(run.total(self.cost)))
-            for name, run in self.schedules.items()
-        ]
-        caption = f"{self.costs.description}; a re-plan costs {number(self.cost)}"
-        return html_table(caption, ("schedule", "re-plans", "regret", "total"), rows)
+        return html_table(self.caption(), ("schedule", "re-plans", "regret", "total"), self.rows())
+
+    def caption(self, unit: str = "") -> str:
+        """What is compared, at which cost; `unit` is that of the losses, such as "$"."""
+        return f"{self.costs.description}; a re-plan costs {amount(self.cost, unit)}"
+
+    def rows(self, unit: str = "") -> list[tuple[str, ...]]:
+        """For each schedule: its name, re-plans, regret and total."""
+        return [(name, *texts_of(run, self.cost, unit)) for name, run in self.schedules.items()]
 
     def best_within(self, replans: int) -> dict[str, Point]:
         """Of each family the point of least regret with at most so many re-plans, if it has one."""
         within = (point for point in self.points if point.replans <= replans)
-        return _least_of_each(within, lambda point: point.regret)
+        return least_of_each(within, lambda point: point.regret)
 
     def cheapest(self) -> dict[str, Point]:
         """Of each family the point of least regret + cost · re-plans."""
-        return cheapest_of_each(self.points, self.cost)
+        return least_of_each(self.points, lambda point: point.total(self.cost))
 
     def envelope(self, family: str) -> list[Point]:
         """A family's points that no other of its points beats in both respects, by re-plans upwards."""
@@ -133,11 +136,37 @@ class RegretCurve:
 
     def plot(self, *, title: str | None = None, unit: str = "") -> Any:
         """Draw regret against re-plans; `unit` is that of the losses, such as "$"."""
-        return _draw(self, self.costs.description if title is None else title, unit)
+        title = self.costs.description if title is None else title
+        y = f"regret ({unit})" if unit else "regret"
+        figure, axes = new_figure(title, x=REPLANS, y=y, size=(8.4, 5.2))
+        from matplotlib.ticker import EngFormatter
+
+        low, high = self.heights()
+        for name, corners in self.lines().items():
+            color, dash, width = PENS.get(name, ("black", "solid", 1.6))
+            pen = {"color": color, "linestyle": _LINESTYLES[dash], "linewidth": width}
+            at, regrets = np.reshape(corners, (-1, 2)).T
+            axes.step(at, regrets, where="post", label=name, **pen)
+            if name == HINDSIGHT:  # no rule gets below it
+                shade = {"color": color, "alpha": 0.06, "linewidth": 0}
+                axes.fill_between(at, np.maximum(regrets, low), low, step="post", **shade)
+        pen = {"color": "black", "markerfacecolor": "white", "markersize": 8}
+        for (name, place), marker in zip(self.marks(unit).items(), "sD", strict=False):
+            axes.plot(*place, marker, label=literal(name), **pen)
+        axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, max(len(self.least_regrets), 2)))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(EngFormatter(sep=""))
+        axes.grid(which="major", color="#dddddd", linewidth=0.6)
+        axes.legend(frameon=False, fontsize=9, loc="lower left")
+        return figure
 
     def lines(self) -> dict[str, list[tuple[int, float]]]:
-        """The corners (re-plans, regret) of each family's line, from left to right."""
-        lines = dict[str, list[tuple[int, float]]]()
+        """The corners (re-plans, regret) of the best in hindsight and of each family's line.
+
+        Both axes are logarithmic, so that points without any re-plan or any regret are left out.
+        """
+        least = enumerate(self.least_regrets.tolist())
+        lines = {HINDSIGHT: [(k, regret) for k, regret in least if k and regret > 0]}
         for family in dict.fromkeys(point.family for point in self.points):
             if corners := _drawable(self.envelope(family)):
                 lines[family] = [*corners, (len(self.least_regrets), corners[-1][1])]  # on to the right
@@ -153,8 +182,7 @@ class RegretCurve:
 
     def heights(self) -> tuple[float, float]:
         """The lowest and the highest regret that is drawn."""
-        drawn = [*self.least_regrets[1:2], *(regret for line in self.lines().values() for _, regret in line)]
-        top = max(drawn, default=0.0) or 1.0
+        top = max((regret for line in self.lines().values() for _, regret in line), default=1.0)
         return top / 10**DECADES_SHOWN, top * 1.3
 
 
@@ -162,6 +190,11 @@ def settings_of(rule: Rule | None) -> dict[str, Any]:
     """The settings of a rule by name; None, which never re-plans, has none."""
     settings: dict[str, Any] = asdict(rule) if rule is not None else {}  # type: ignore[call-overload]
     return settings | dict(settings.pop("settings", ()))
+
+
+def texts_of(run: Schedule | Point, cost: float, unit: str) -> tuple[str, str, str]:
+    """Re-plans, regret and total of a run, as tables show them."""
+    return str(run.replans), amount(run.regret, unit), amount(run.total(cost), unit)
 
 
 def frame_of_schedules(costs: HoldingCosts, schedules: dict[str, Schedule]) -> polars.DataFrame:
@@ -221,18 +254,7 @@ def regret_curve(
 
 
 def try_rules(costs: HoldingCosts, *, detectors: bool, progress: bool = False) -> tuple[Point, ...]:
-    """Every family with every setting."""
-    tries, replayer, points = _tries(costs, detectors=detectors), Replayer(costs), []
-    with progress_bar("trying rules", len(tries), progress) as advance:
-        for family, rule in tries:
-            run = replayer.run(rule)
-            points.append(Point(family, rule, run.replans, run.regret))
-            advance(1)
-    return tuple(points)
-
-
-def _tries(costs: HoldingCosts, *, detectors: bool) -> list[tuple[str, Rule]]:
-    """Each family with each of its settings; thresholds range over the sizes that occur in `costs`."""
+    """Every family with each of its settings; thresholds range over the sizes that occur in `costs`."""
     priced = costs.costs[costs.costs > 0]
     typical = float(np.median(priced)) if priced.size else 1.0
     largest = max(float(costs.costs[0].sum()), typical)  # of keeping the first plan for ever
@@ -245,48 +267,23 @@ def _tries(costs: HoldingCosts, *, detectors: bool) -> list[tuple[str, Rule]]:
     }
     if detectors:
         families |= detector_families(typical)
-    return [(family, rule) for family, rules in families.items() for rule in rules]
+    tries = [(family, rule) for family, rules in families.items() for rule in rules]
+    points, runs = list[Point](), replays((rule for _, rule in tries), costs)
+    with progress_bar("trying rules", len(tries), progress) as advance:
+        for (family, rule), run in zip(tries, runs, strict=True):
+            points.append(Point(family, rule, run.replans, run.regret))
+            advance(1)
+    return tuple(points)
 
 
-def cheapest_of_each(points: Iterable[Point], cost: float) -> dict[str, Point]:
-    """Of each family the point of least regret + cost · re-plans."""
-    return _least_of_each(points, lambda point: point.total(cost))
-
-
-def _least_of_each(points: Iterable[Point], size: Callable[[Point], float]) -> dict[str, Point]:
+def least_of_each(points: Iterable[Point], size: Callable[[Point], float]) -> dict[str, Point]:
+    """Of each family the point of least size; the first of equal ones."""
     best = dict[str, Point]()
     for point in points:
-        best[point.family] = min(best.get(point.family, point), point, key=size)  # the first of equal ones
+        best[point.family] = min(best.get(point.family, point), point, key=size)
     return best
 
 
 def _drawable(runs: Iterable[Point | Schedule]) -> list[tuple[int, float]]:
     """Where runs are on logarithmic axes, which have no 0."""
     return [(run.replans, run.regret) for run in runs if run.replans and run.regret > 0]
-
-
-# --- the picture: both axes are logarithmic, so that points without any re-plan are left out
-
-
-def _draw(curve: RegretCurve, title: str, unit: str) -> Any:
-    from matplotlib.ticker import EngFormatter
-
-    figure, axes = new_figure(title, x=REPLANS, y=f"regret ({unit})" if unit else "regret", size=(8.4, 5.2))
-    low, high = curve.heights()
-    shown = np.flatnonzero(curve.least_regrets[1:] > 0) + 1
-    least = curve.least_regrets[shown]
-    axes.plot(shown, least, color="black", linewidth=1.6, label=HINDSIGHT)
-    # No rule gets there.
-    axes.fill_between(shown, least, low, where=least >= low, color="black", alpha=0.06, linewidth=0)
-    for family, corners in curve.lines().items():
-        color, dash, width = PENS[family]
-        pen = {"color": color, "linestyle": _LINESTYLES[dash], "linewidth": width}
-        axes.step(*zip(*corners, strict=True), where="post", label=family, **pen)
-    for (name, place), marker in zip(curve.marks(unit).items(), "sD^v", strict=False):
-        axes.plot(*place, marker, color="black", markerfacecolor="white", markersize=8, label=literal(name))
-    axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, max(len(curve.least_regrets), 2)))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(EngFormatter(sep=""))
-    axes.grid(which="major", color="#dddddd", linewidth=0.6)
-    axes.legend(frameon=False, fontsize=9, loc="lower left")
-    return figure

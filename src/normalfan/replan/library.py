@@ -18,10 +18,10 @@ import numpy as np
 from normalfan.errors import InputError, check_whole
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.problem.arrays import FloatArray, IntArray, read_only
-from normalfan.problem.losses import Losses, as_stream, names_of_rounds
+from normalfan.problem.losses import Losses, are_rewards, as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
-from normalfan.replan.costs import costs_of_plans, readable_again
+from normalfan.replan.costs import costs_of_plans
 from normalfan.replan.median import medians
 from normalfan.text import amount, counted, html_table, number, percent
 
@@ -32,6 +32,7 @@ ENOUGH = 0.95  # of the value: as many plans as keep it are named in the sentenc
 MARKED = 1.3  # times their share of all days: months or weekends that a plan is for
 FEW = 7  # days are named one by one
 WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+COLUMNS = ("plans", "cost", "share kept", "lower bound", "plans of")
 WEEKEND = 5  # Saturday, counted from Monday
 
 
@@ -70,17 +71,17 @@ class PlanLibrary:
     """
 
     choices: tuple[Choice, ...]  # with 1, 2, 3, … plans; as many as help
-    values: FloatArray  # [n] J*, the best expected loss of each day
+    values: FloatArray  # [n] J*, the best expected loss of each day, or reward
     first_plan_cost: float  # of keeping the plan of the first day for ever, beyond a new plan every day
     round_names: tuple[str, ...] | None = None  # [n] what the days are called; None where they are numbered
+    rewards: bool = False  # `values` are rewards, the more the better; costs are what is lost either way
 
     def __repr__(self) -> str:
         sentence = self.sentence
         return f"PlanLibrary: {counted(len(self.values), 'day')}; {sentence[0].lower()}{sentence[1:-1]}"
 
     def _repr_html_(self) -> str:
-        head = ("plans", "cost", "share kept", "lower bound", "plans of")
-        return html_table(self.sentence, head, self.rows())
+        return html_table(self.sentence, COLUMNS, self.rows())
 
     def day_name(self, t: int) -> str:
         """The name of the round of day t, or its number."""
@@ -92,22 +93,27 @@ class PlanLibrary:
         None stands for the plan of the first day, never changed.
         """
         cost = self.first_plan_cost if plans is None else self._choice(plans).cost
-        earned = -math.fsum(self.values)
-        return (earned - cost) / earned if earned > 0 else math.nan
+        return (self._earned - cost) / self._earned if self._earned > 0 else math.nan
 
     @property
     def sentence(self) -> str:
         """How many plans are enough, or what the most of them do."""
-        best = math.fsum(self.values)
-        shares = [choice.cost / abs(best) if best else math.inf for choice in self.choices]
-        k = next((k for k, share in enumerate(shares, 1) if share <= 1 - ENOUGH), len(shares))
-        plans = f"{WORDS[k] if k < len(WORDS) else k} {'plan' if k == 1 else 'plans'}"
-        cost = self.choices[k - 1].cost
-        if best < 0 and cost < -best:
-            keep = "keeps" if k == 1 else "keep"
-            return f"{plans} {keep} {_share(self.kept(k))} of what a new plan a day earns."
-        more = percent(cost / best) if best > 0 else number(cost)
-        return f"{plans} {'costs' if k == 1 else 'cost'} {more} more than a new plan a day."
+        earned, costs = self._earned, [choice.cost for choice in self.choices]
+        k = next((k for k, cost in enumerate(costs, 1) if cost <= (1 - ENOUGH) * abs(earned)), len(costs))
+        plans, s = ("plan", "s") if k == 1 else ("plans", "")
+        who, cost = f"{WORDS[k] if k < len(WORDS) else k} {plans}", costs[k - 1]
+        if cost < earned:
+            share = "over 99 %" if 0.995 <= self.kept(k) < 1 else percent(self.kept(k))  # never all of it
+            return f"{who} keep{s} {share} of what a new plan a day earns."
+        if self.rewards:
+            return f"{who} earn{s} {number(cost)} less than a new plan a day."
+        more = percent(cost / -earned) if earned < 0 else number(cost)
+        return f"{who} cost{s} {more} more than a new plan a day."
+
+    @property
+    def _earned(self) -> float:
+        """What a new plan a day earns."""
+        return math.fsum(self.values) * (1 if self.rewards else -1)
 
     def rows(self, unit: str = "") -> list[tuple[str, ...]]:
         """For each number of plans: cost, share kept, lower bound, and the days whose plans they are."""
@@ -150,13 +156,14 @@ class PlanLibrary:
         return self.choices[plans - 1]
 
     def _words(self, served: IntArray) -> str:
-        told = [counted(len(served), "day")]
+        days = counted(len(served), "day")
         if len(served) <= FEW:
-            told = [f"{told[0]}: {', '.join(map(self.day_name, served.tolist()))}"]
-        elif dates := _as_dates(self.round_names):
-            own = [dates[t] for t in served]
-            told += [_weekdays(own, dates), _months(own, dates)]
-        return "; ".join(filter(None, told))
+            return f"{days}: {', '.join(map(self.day_name, served.tolist()))}"
+        dates = _as_dates(self.round_names)
+        if not dates:
+            return days
+        own = [dates[t] for t in served]
+        return "; ".join(filter(None, (days, _weekdays(own, dates), _months(own, dates))))
 
 
 def plan_library(
@@ -200,23 +207,17 @@ def plan_library(
     (Choice: 1 plan at a cost of 0.5, where none is below 0.5,)
     """
     check_whole("most", most, "try 5")
-    check_whole("window", window, "1 is the last day")
-    given = as_stream(losses)
-    stream = readable_again(mdp, given)
+    stream = as_stream(losses)
     costs, values = costs_of_plans(mdp, stream, window, ties, earlier=True, progress=progress)
-    with progress_bar("choosing plans", most, progress) as advance:
-        found = medians(costs, most, advance)
     choices = []
-    for chosen, bound in found:
-        serving = read_only(chosen[costs[chosen].argmin(axis=0)])
-        regrets = read_only(costs[serving, np.arange(len(values))])
-        choices.append(Choice(tuple(chosen.tolist()), serving, regrets, min(bound, math.fsum(regrets))))
-    return PlanLibrary(tuple(choices), values, math.fsum(costs[0]), names_of_rounds(given))
-
-
-def _share(kept: float) -> str:
-    """A share, never rounded up to all."""
-    return "over 99 %" if 0.995 <= kept < 1 else percent(kept)
+    with progress_bar("choosing plans", most, progress) as advance:
+        for chosen, bound in medians(costs, most, advance):
+            serving = read_only(chosen[costs[chosen].argmin(axis=0)])
+            regrets = read_only(costs[serving, np.arange(len(values))])
+            bound = min(max(bound, 0.0), math.fsum(regrets))
+            choices.append(Choice(tuple(chosen.tolist()), serving, regrets, bound))
+    names, first = names_of_rounds(stream), math.fsum(costs[0])
+    return PlanLibrary(tuple(choices), values, first, names, are_rewards(stream))
 
 
 def _as_dates(names: tuple[str, ...] | None) -> list[datetime]:
@@ -228,24 +229,22 @@ def _as_dates(names: tuple[str, ...] | None) -> list[datetime]:
 
 def _weekdays(own: list[datetime], dates: list[datetime]) -> str:
     """Whether a plan is one for weekends or for working days."""
-    at_weekends = [sum(date.weekday() >= WEEKEND for date in some) / len(some) for some in (own, dates)]
-    share, usual = at_weekends
+    share, usual = (sum(date.weekday() >= WEEKEND for date in some) / len(some) for some in (own, dates))
     if share >= MARKED * usual > 0:
-        return f"{percent(share)} at weekends ({percent(usual)} of all days are)"
-    if share <= usual / MARKED:
-        return f"{percent(1 - share)} on Mondays to Fridays ({percent(1 - usual)} of all days are)"
-    return ""
+        return _told(share, "at weekends", usual)
+    return _told(1 - share, "on Mondays to Fridays", 1 - usual) if share <= usual / MARKED else ""
 
 
 def _months(own: list[datetime], dates: list[datetime]) -> str:
     """The months in which a plan serves more often than their length explains."""
     counts, usual = (Counter(date.month for date in some) for some in (own, dates))
     marked = [m for m in sorted(counts) if counts[m] / len(own) >= MARKED * usual[m] / len(dates)]
-    if not marked:
-        return ""
-    within, of_all = (sum(some[m] for m in marked) for some in (counts, usual))
-    names = ", ".join(_runs(marked))
-    return f"{percent(within / len(own))} in {names} ({percent(of_all / len(dates))} of all days are)"
+    share, of_all = (sum(some[m] for m in marked) / some.total() for some in (counts, usual))
+    return _told(share, f"in {', '.join(_runs(marked))}", of_all) if marked else ""
+
+
+def _told(share: float, where: str, usual: float) -> str:
+    return f"{percent(share)} {where} ({percent(usual)} of all days are)"
 
 
 def _runs(months: list[int]) -> list[str]:

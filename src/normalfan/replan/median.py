@@ -48,7 +48,7 @@ def medians(
         fewer = [np.delete(larger, i) for i in range(len(larger))]
         best = min(fewer, key=lambda rows: _cost(costs, rows))
         found[k] = (_cheaper(costs, found[k][0], _swapped(costs, best)), found[k][1])
-    return [(np.sort(rows), min(max(bound, 0.0), _cost(costs, rows))) for rows, bound in found]
+    return [(np.sort(rows), bound) for rows, bound in found]
 
 
 def _cost(costs: FloatArray, rows: IntArray) -> float:

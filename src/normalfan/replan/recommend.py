@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normalfan.errors import InputError
 from normalfan.replan.costs import HoldingCosts
-from normalfan.replan.curve import (
-    Point,
-    RegretCurve,
-    cheapest_of_each,
-    frame_of_schedules,
-    try_rules,
-)
+from normalfan.replan.curve import Point, RegretCurve, frame_of_schedules, least_of_each, try_rules
 from normalfan.replan.rules import Accumulated, Cusum, Drift, Periodic, Rule, SingleDay, replay
 from normalfan.replan.schedule import Schedule, check_amount, schedule_of
 from normalfan.text import amount, counted, percent
@@ -23,7 +18,7 @@ if TYPE_CHECKING:
 
 NEVER, PERIODIC = "never", "periodic"
 BY_COST = "accumulated, set by the cost"
-SIMPLE = (PERIODIC, BY_COST, "accumulated", "single day")  # before all others, the simplest first
+SIMPLE = (NEVER, PERIODIC, BY_COST, "accumulated", "single day")  # before all others, the simplest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +96,9 @@ class Recommendation:
 
     def _others(self) -> list[Judged]:
         """What to compare with: a fixed period and never; in place of one of them the next best rule."""
-        simple = [one for one in self.judged if one.family in (PERIODIC, NEVER) and one != self.chosen]
-        rules = [one for one in self.judged if one.family not in (PERIODIC, NEVER)]
-        best = min(rules, key=lambda one: one.tuned_total)
-        by_period_first = sorted(simple, key=lambda one: one.family == NEVER)
-        return by_period_first if len(simple) == 2 else [*by_period_first, best]
+        never, periodic, *rules = self.judged
+        simple = [one for one in (periodic, never) if one != self.chosen]
+        return [*simple, min(rules, key=lambda one: one.tuned_total)][:2]
 
     def _compared(self, other: Judged, total: float) -> str:
         theirs = other.run.total(self.cost)
@@ -158,32 +151,34 @@ def recommend(
     'never'
     """
     check_amount("cost", cost)
-    if holdout is None:
-        return _judge(cheapest_of_each(try_rules(costs, detectors=detectors), cost), cost, costs, None, unit)
-    first = _first_held_out(costs, holdout)
-    tuned, days = costs.part(0, first), costs.part(first, costs.n_days)
-    return _judge(cheapest_of_each(try_rules(tuned, detectors=detectors), cost), cost, tuned, days, unit)
+    tuned = days = costs
+    if holdout is not None:
+        first = _first_held_out(costs, holdout)
+        tuned, days = costs.part(0, first), costs.part(first, costs.n_days)
+    return _judge(try_rules(tuned, detectors=detectors), cost, tuned, days, unit)
 
 
 def recommend_in_hindsight(curve: RegretCurve, unit: str = "") -> Recommendation:
     """`recommend` without a holdout, from rules that have been tried."""
-    return _judge(curve.cheapest(), curve.cost, curve.costs, None, unit)
+    return _judge(curve.points, curve.cost, curve.costs, curve.costs, unit)
 
 
 def _judge(
-    best: dict[str, Point], cost: float, tuned: HoldingCosts, held_out: HoldingCosts | None, unit: str
+    points: Iterable[Point], cost: float, tuned: HoldingCosts, days: HoldingCosts, unit: str
 ) -> Recommendation:
-    """Judge each family with the setting that is given; of rules that tie, the simplest is chosen."""
-    days = held_out or tuned
-    by_cost = Accumulated(cost)
-    rules: dict[str, tuple[Rule, float]] = {BY_COST: (by_cost, replay(by_cost, tuned).total(cost))}
-    rules |= {family: (point.rule, point.total(cost)) for family, point in best.items()}
-    judged = [Judged(NEVER, None, schedule_of(tuned, ()).total(cost), schedule_of(days, ()))]
-    for family in sorted(rules, key=lambda family: SIMPLE.index(family) if family in SIMPLE else len(SIMPLE)):
-        rule, total = rules[family]
-        judged.append(Judged(family, rule, total, replay(rule, days)))
+    """Judge each family with its cheapest setting; of rules that tie, the simplest is chosen."""
+
+    def run(rule: Rule | None, part: HoldingCosts) -> Schedule:
+        return schedule_of(part, ()) if rule is None else replay(rule, part)
+
+    cheapest = least_of_each(points, lambda point: point.total(cost))
+    rules: dict[str, Rule | None] = dict.fromkeys(SIMPLE)
+    rules |= {BY_COST: Accumulated(cost)} | {family: point.rule for family, point in cheapest.items()}
+    judged = tuple(
+        Judged(family, rule, run(rule, tuned).total(cost), run(rule, days)) for family, rule in rules.items()
+    )
     chosen = min(judged, key=lambda one: one.tuned_total)
-    return Recommendation(cost, tuple(judged), chosen, days, tuned.n_days if held_out else 0, unit)
+    return Recommendation(cost, judged, chosen, days, 0 if days is tuned else tuned.n_days, unit)
 
 
 def _first_held_out(costs: HoldingCosts, holdout: float | str) -> int:

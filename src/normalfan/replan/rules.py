@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from functools import cache
 from importlib.util import find_spec
@@ -45,6 +45,10 @@ class Rule(Protocol):
 class StoredRule(ABC):
     """A rule whose memory is one number, 0 at first: a run of it can be stored and go on elsewhere."""
 
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            check_amount(f"{type(self).__name__}.{setting.name}", getattr(self, setting.name))
+
     @abstractmethod
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
         """The memory after a price, and whether to re-plan."""
@@ -73,15 +77,11 @@ class Accumulated(StoredRule):
 
     Examples
     --------
-    >>> decide = Accumulated(3.0).decide()
-    >>> [decide(price) for price in (1.0, 2.0, 2.0)]
+    >>> list(map(Accumulated(3.0).decide(), [1.0, 2.0, 2.0]))
     [False, True, False]
     """
 
     threshold: float  # at least 0
-
-    def __post_init__(self) -> None:
-        check_amount("Accumulated.threshold", self.threshold)
 
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
         """Its memory is the sum of the prices."""
@@ -96,17 +96,12 @@ class Cusum(StoredRule):
 
     Examples
     --------
-    >>> decide = Cusum(1.5, allowance=0.5).decide()
-    >>> [decide(price) for price in (1.0, 0.0, 2.0)]
+    >>> list(map(Cusum(1.5, allowance=0.5).decide(), [1.0, 0.0, 2.0]))
     [False, False, True]
     """
 
     threshold: float  # at least 0
     allowance: float  # at least 0
-
-    def __post_init__(self) -> None:
-        check_amount("Cusum.threshold", self.threshold)
-        check_amount("Cusum.allowance", self.allowance)
 
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
         """Its memory is the sum c."""
@@ -121,15 +116,11 @@ class SingleDay(StoredRule):
 
     Examples
     --------
-    >>> decide = SingleDay(2.0).decide()
-    >>> [decide(price) for price in (1.9, 2.0)]
+    >>> list(map(SingleDay(2.0).decide(), [1.9, 2.0]))
     [False, True]
     """
 
     threshold: float  # at least 0
-
-    def __post_init__(self) -> None:
-        check_amount("SingleDay.threshold", self.threshold)
 
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
         """It remembers nothing."""
@@ -142,8 +133,7 @@ class Periodic(StoredRule):
 
     Examples
     --------
-    >>> decide = Periodic(2).decide()
-    >>> [decide(0.0) for _ in range(4)]
+    >>> list(map(Periodic(2).decide(), [0.0, 0.0, 0.0, 0.0]))
     [False, True, False, True]
     """
 
@@ -168,8 +158,7 @@ class Drift:
 
     Examples
     --------
-    >>> decide = Drift("PageHinkley", (("threshold", 1.0), ("min_instances", 1))).decide()
-    >>> [decide(price) for price in (0.0, 0.0, 9.0)]
+    >>> list(map(Drift("PageHinkley", (("threshold", 1.0), ("min_instances", 1))).decide(), [0.0, 0.0, 9.0]))
     [False, False, True]
     """
 
@@ -252,26 +241,21 @@ def replay(rule: Rule, costs: HoldingCosts) -> Schedule:
     >>> replay(Accumulated(2.0), HoldingCosts(costs, np.zeros(3), "before", 1))
     Schedule: 1 re-plan on day 2; regret 1
     """
-    return Replayer(costs).run(rule)
+    return next(replays([rule], costs))
 
 
-class Replayer:
-    """Runs many rules on the same costs; the prices of a plan are read once, however many rules meet it."""
-
-    def __init__(self, costs: HoldingCosts) -> None:
-        self.costs = costs
-        self.prices_of = cache(lambda day: costs.costs[day].tolist())
-
-    def run(self, rule: Rule) -> Schedule:
-        # Today's price is seen before deciding about today, or only yesterday's is.
-        lag = 0 if self.costs.known == "before" else 1
-        decide, days = rule.decide(), list[int]()
-        prices = self.prices_of(0)
-        for t in range(1, self.costs.n_days):
+def replays(rules: Iterable[Rule], costs: HoldingCosts) -> Iterator[Schedule]:
+    """Run many rules; the prices of a plan are read once, however many rules meet it."""
+    prices_of = cache(lambda day: costs.costs[day].tolist())
+    # Today's price is seen before deciding about today, or only yesterday's is.
+    lag = 0 if costs.known == "before" else 1
+    for rule in rules:
+        decide, days, prices = rule.decide(), list[int](), prices_of(0)
+        for t in range(1, costs.n_days):
             if decide(prices[t - lag]):
-                prices = self.prices_of(t)
+                prices = prices_of(t)
                 days.append(t)
-        return schedule_of(self.costs, days)
+        yield schedule_of(costs, days)
 
 
 def detectors_installed() -> bool:

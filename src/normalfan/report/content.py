@@ -1,5 +1,7 @@
 """What the page says of a priced stream: paragraphs, the data of its charts, and their captions (alt texts).
 
+It carries every round at full precision, for its filter, sums and download, unless there are too many.
+
 A series is {"at": rounds, "y": numbers}; names of rounds are sent once. A chart is about a thousand pixels
 wide, so a series of more than `MOST_POINTS` rounds is cut into bins, and of each bin its smallest and its
 largest entry stay: no peak is lost.
@@ -24,6 +26,7 @@ from normalfan.report.fan import COLOURS, FanPicture, edges
 from normalfan.text import amount, counted, number, percent
 
 MOST_POINTS = 5000
+MOST_CARRIED = 20_000  # rounds, about 100 bytes each
 MOST_AMBIGUOUS = 500  # rounds that are marked as such
 MOST_RANKS = 5  # of the costliest rounds, in a sentence
 THINNEST = 0.05  # the part of the rounds, those with the smallest gaps, that is marked as thin
@@ -197,6 +200,25 @@ def are_dates(names: Sequence[str] | None) -> bool:
     if not names or any(not _DATE.fullmatch(name) for name in names):
         return False
     return all(earlier < later for earlier, later in pairwise(names))
+
+
+def every_round(motion: PricedMotion, norm: str) -> dict[str, Any] | None:
+    """Columns [T] by their names in frames and files, and names; None if there are too many rounds."""
+    if len(motion.prices) > MOST_CARRIED:
+        return None
+    kept = ("price", "value", f"variation_{norm}", "crossed", "ambiguous", "lowest_price", "highest_price")
+    columns = motion.columns()
+    return {"names": motion.round_names, "columns": {name: columns[name].tolist() for name in kept}}
+
+
+def input_of_rounds(motion: PricedMotion) -> dict[str, Any]:
+    """The attributes of an input element that chooses a round: a date, a time, or its number."""
+    if not are_dates(motion.round_names):
+        return {"type": "number", "min": 0, "max": len(motion.prices) - 1, "step": 1}
+    names = [name.replace(" ", "T")[:16] for name in motion.round_names or ()]
+    days = max(map(len, names)) == 10
+    first, last = (name if days or len(name) > 10 else f"{name}T00:00" for name in (names[0], names[-1]))
+    return {"type": "date" if days else "datetime-local", "min": first, "max": last}
 
 
 def rounded(numbers: Any) -> Any:

@@ -25,7 +25,7 @@ from normalfan.errors import InputError
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.attribution import CostliestCell, shortest_named
+from normalfan.pricing.attribution import shortest_named
 from normalfan.pricing.crossing import Crossing
 from normalfan.pricing.kernels import Tables
 from normalfan.pricing.motion import PricedMotion
@@ -69,14 +69,6 @@ class PlanStep:
         return self.old.action != self.new.action
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlanChange:
-    """A crossing as two plans side by side."""
-
-    steps: tuple[PlanStep, ...]  # [H]
-    cell: CostliestCell | None
-
-
 def plan_steps(
     tables: Tables, crossing: Crossing, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES
 ) -> tuple[PlanStep, ...]:
@@ -112,7 +104,7 @@ def _likely_moves(tables: Tables, visits: FloatArray, loss: FloatArray) -> list[
 class CostliestRounds:
     """The costliest rounds, read again."""
 
-    changes: dict[int, PlanChange]  # by round, costliest first
+    changes: dict[int, tuple[PlanStep, ...]]  # the two plans [H] by round, costliest first
     attribution: FloatArray  # [H, S]  summed over `attributed` rounds
     attributed: int
     attributed_price: float
@@ -150,28 +142,22 @@ def read_costliest(
     reach = min(12, max(1, MOST_CELLS // (8 * n_cells)))
     nearby = range(max(centre - reach, 0), min(centre + reach, n_rounds - 1) + 1)
 
-    tables, changes = Tables(mdp), dict[int, PlanChange]()
-    around: dict[int, FloatArray] = {}
+    tables, changes = Tables(mdp), dict[int, tuple[PlanStep, ...]]()
     paid = np.zeros(mdp.shape[:2])
-    carrying = set(attributed)
-    for t in sorted({*carrying, *listed, *(t for t in nearby if t > 0)}):
+    for t in sorted({*attributed, *listed}):
         near = last_two(mdp, stream, t)
-        loss = near[-1]
-        if t in carrying or t in listed:
-            crossing = motion.plans.crossing(mdp, stream, t, near, ties=ties)
-            if t in carrying:
-                paid += crossing.attribution.sum(axis=2)
-            if t in listed:
-                steps = plan_steps(tables, crossing, loss, ties=ties)
-                changes[t] = PlanChange(steps, motion.costliest_cell(t))
-        around |= {s: np.array(one) for s, one in zip((max(t - 1, 0), t), near, strict=False) if s in nearby}
+        crossing = motion.plans.crossing(mdp, stream, t, near, ties=ties)
+        if t in attributed:
+            paid += crossing.attribution.sum(axis=2)
+        if t in listed:
+            changes[t] = plan_steps(tables, crossing, near[-1], ties=ties)
     return CostliestRounds(
         changes={t: changes[t] for t in listed},
         attribution=paid,
         attributed=len(attributed),
         attributed_price=math.fsum(motion.prices[attributed]),
         centre=centre,
-        around=around,
+        around={t: np.array(last_two(mdp, stream, t)[-1]) for t in nearby},
     )
 
 
@@ -224,13 +210,13 @@ class Row:
 
 
 def rows_of(
-    motion: PricedMotion, variation: FloatArray, changes: Mapping[int, PlanChange], unit: str
+    motion: PricedMotion, variation: FloatArray, changes: Mapping[int, tuple[PlanStep, ...]], unit: str
 ) -> list[Row]:
     ranks = ranks_from_largest(variation)
     rows = []
-    for t, change in changes.items():
-        price, size = float(motion.prices[t]), abs(float(motion.values[t]))
-        plan = _worth_listing(change.steps)
+    for t, steps in changes.items():
+        price, size, cell = float(motion.prices[t]), abs(float(motion.values[t])), motion.costliest_cell(t)
+        plan = _worth_listing(steps)
         numbers = (
             (amount(price, unit), price),
             (percent(price / motion.total), price),
@@ -238,13 +224,11 @@ def rows_of(
             (number(float(variation[t])), float(variation[t])),
             (f"{ranks[t]:,}", int(ranks[t])),
         )
-        left_out = len(change.steps) - len(plan)
-        cell = change.cell
         where = "a near-tie"
         if cell is not None:
             where = f"{cell.step}, {cell.state}: {cell.action} → {cell.best_action}"
-        sums = (math.fsum(step.paid for step in change.steps), math.fsum(step.cash for step in change.steps))
-        rows.append(Row(t, motion.round_name(t), numbers, where, plan, *sums, left_out))
+        sums = math.fsum(step.paid for step in steps), math.fsum(step.cash for step in steps)
+        rows.append(Row(t, motion.round_name(t), numbers, where, plan, *sums, len(steps) - len(plan)))
     return rows
 
 

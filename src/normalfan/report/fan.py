@@ -8,9 +8,9 @@ like countries: neighbours differ, but a colour does not identify a face.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,10 @@ class Plane:
     origin: FloatArray
     right: FloatArray
     up: FloatArray
+
+    def losses(self, xs: FloatArray, ys: FloatArray) -> Iterator[FloatArray]:
+        """The losses of a grid, line by line."""
+        return (self.origin + x * self.right + y * self.up for y in ys for x in xs)
 
     @property
     def is_flat(self) -> bool:
@@ -189,7 +193,7 @@ def label_faces(
     mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule = DEFAULT_TIES
 ) -> tuple[IntArray, tuple[Face, ...]]:
     """Which face each grid point has, [ny, nx], and the faces, numbered in the order of appearance."""
-    points = (plane.origin + x * plane.right + y * plane.up for y in ys for x in xs)
+    points = plane.losses(xs, ys)
     at_once = int(np.clip(MOST_CELLS // math.prod(mdp.shape), 1, AT_ONCE))
     seen: dict[bytes, int] = {}
     labels, faces = list[int](), list[Face]()
@@ -212,12 +216,11 @@ def _masks(mdp: MDP, losses: FloatArray, ties: TieRule) -> BoolArray:
 
 
 def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule) -> FloatArray:
-    """The price of each grid point against the origin: a stream that returns there before every point."""
-    points = (plane.origin + x * plane.right + y * plane.up for y in ys for x in xs)
-    there_and_back = (loss for point in points for loss in (plane.origin, point))
+    """The price of each grid point against the origin."""
+    losses = IterableLosses(chain([plane.origin], plane.losses(xs, ys)))
     decided = replace(ties, band=1.0)  # how sure a grid point's price is does not matter here
-    motion = price_stream(mdp, IterableLosses(there_and_back), ties=decided)
-    return motion.prices[1::2].reshape(len(ys), len(xs))
+    motion = price_stream(mdp, losses, against="first", ties=decided, detail="prices")
+    return motion.prices[1:].reshape(len(ys), len(xs))
 
 
 def _map_colours(labels: IntArray, n_faces: int) -> IntArray:

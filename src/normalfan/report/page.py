@@ -1,4 +1,4 @@
-"""The report and a slice of the fan, each as one HTML file that carries its data, styles, scripts and texts.
+"""The report, a slice of the fan and regret against re-plans: HTML files that carry all they need.
 
 Texts and table can be read, searched and printed without running anything; the charts are drawn from the data
 by plotly, which is embedded. The page asks the network for nothing, and its content-security policy forbids
@@ -12,6 +12,8 @@ from importlib import resources
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from normalfan.errors import InputError, check_installed, check_whole
 from normalfan.files import check_target, written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -21,12 +23,16 @@ from normalfan.pricing.summary import Summary, summarise
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.regret import Decomposition
+from normalfan.replan.curve import PENS, REPLANS, RegretCurve
 from normalfan.report.content import (
+    MOST_CARRIED,
     MOST_POINTS,
     attribution_caption,
     cumulative_caption,
+    every_round,
     fan_caption,
     fan_chart,
+    input_of_rounds,
     margins_caption,
     norm_symbol,
     rounded,
@@ -38,7 +44,6 @@ from normalfan.report.content import (
 )
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
 from normalfan.report.fan import COLOURS, FanPicture, edges, slice_through
-from normalfan.report.rounds import MOST_CARRIED, every_round, input_of_rounds
 from normalfan.text import amount, as_script, counted, percent, printable
 
 FAN_SUFFIXES = (".html", ".png", ".pdf")
@@ -109,11 +114,13 @@ def write_report(
             f"{len(motion.prices)} rounds in the norm {norm}: make it from the same motion and norm."
         )
     paid = fold(costliest.attribution, motion.by_step.sum(axis=0), mdp.labels)
-    data: dict[str, Any] = {
+    words = {
         "unit": unit,
         "norm": norm_symbol(norm),
         "sense": sense(motion.rewards),
         "plan": motion.plans.short,
+    }
+    data: dict[str, Any] = words | {
         "time": time_charts(motion, variation, decomposition),
         "rounds": every_round(motion, norm),
         "attribution": {
@@ -157,10 +164,8 @@ def write_report(
         size=", ".join(
             counted(n, one) for n, one in zip(mdp.shape, ("step", "state", "action"), strict=True)
         ),
-        norm=norm_symbol(norm),
-        sense=sense(motion.rewards),
-        plan=motion.plans.short,
         what_a_price_is=what_a_price_is(motion.plans),
+        **words,
     )
 
 
@@ -250,6 +255,52 @@ def _draw(file: IO[bytes], kind: str, fan: FanPicture, title: str, right: str, u
     axes.set(xlim=columns[[0, -1]], ylim=lines[[0, -1]])
     # No date within: the same picture is the same file.
     figure.savefig(file, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)
+
+
+def write_regret_curve(
+    path: str | Path,
+    curve: RegretCurve,
+    *,
+    title: str,
+    unit: str = "",
+    sentences: Sequence[str] = (),
+) -> None:
+    """Write what re-planning a stream costs as one HTML page that works offline.
+
+    Parameters
+    ----------
+    path, curve : str or Path, RegretCurve
+    title, unit : str
+        The heading, and the unit of the losses such as "$".
+    sentences : sequence of str
+        Shown above the chart, such as a recommendation.
+
+    Raises
+    ------
+    InputError
+        If `normalfan[report]` is not installed.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> costs = nf.replan.HoldingCosts(np.triu(np.ones((3, 3)), k=1), np.zeros(3), "before", 1)
+    >>> curve = nf.replan.regret_curve(costs, cost=2.0, detectors=False)
+    >>> write_regret_curve("curve.html", curve, title="Three days")  # doctest: +SKIP
+    """
+    lines = []
+    for name, corners in curve.lines().items():
+        pen = dict(zip(("colour", "dash", "width"), PENS.get(name, ()), strict=False))
+        line = {"x": [k for k, _ in corners], "y": rounded([regret for _, regret in corners])}
+        lines.append({"name": name, **line, **pen})
+    data = {
+        "unit": unit,
+        "lines": lines,
+        "marks": [{"name": name, "x": k, "y": y} for name, (k, y) in curve.marks(unit).items()],
+        "heights": np.log10(curve.heights()).tolist(),
+        "xTitle": REPLANS,
+    }
+    texts = {"title": title, "note": curve.caption(unit), "sentences": sentences, "rows": curve.rows(unit)}
+    write_page(path, "regret_curve.html", data, **texts)
 
 
 def check_page_packages() -> None:
