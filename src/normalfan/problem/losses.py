@@ -307,15 +307,18 @@ def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:
     return names
 
 
-def rounds_of(stream: LossStream, first: int, stop: int) -> LossStream:
-    """The rounds from `first` up to `stop` of a stream that can be read more than once."""
+def rounds_of(
+    stream: LossStream, rows: slice | Sequence[int], names: Sequence[str] | None = None
+) -> LossStream:
+    """Some rounds of a stream that can be read more than once, and what they are called."""
     match stream:
         case ArrayLosses():
-            return ArrayLosses(stream.array[first:stop], stream.axes)
+            return ArrayLosses(stream.array[rows], stream.axes, round_names=names)
         case FactoredLosses():
-            return FactoredLosses(stream.coefficients[first:stop], stream.features)
+            known = {"round_names": names, "feature_names": stream.feature_names}
+            return FactoredLosses(stream.coefficients[rows], stream.features, **known)
         case Negated():
-            return Negated(rounds_of(stream.stream, first, stop))
+            return Negated(rounds_of(stream.stream, rows, names))
     raise InputError(
         f"losses are {type(stream).__name__}, but looking at a round again needs losses that can be read "
         f"again: pass an array, a file or factored losses."
