@@ -26,7 +26,7 @@ from normalfan.problem.arrays import (
     read_numbers,
     release_pages,
 )
-from normalfan.problem.mdp import MDP, check_distinct, check_way_on
+from normalfan.problem.mdp import MDP, check_names, check_way_on
 from normalfan.problem.transitions import check_sparse
 
 Shape: TypeAlias = tuple[int, int, int]
@@ -387,12 +387,8 @@ def _expand(name: str, array: npt.NDArray[Any], axes: str, sizes: dict[str, int]
 def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
     if names is None:
         return None
-    if len(names) != count:
-        raise InputError(
-            f"{option} hold {len(names)} names, but there are {count} to give: give one name for each."
-        )
     known = tuple(map(str, names))
-    check_distinct(option, known)
+    check_names(option, known, count)
     return known
 
 

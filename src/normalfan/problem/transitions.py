@@ -22,6 +22,7 @@ from normalfan.problem.arrays import (
     IntArray,
     SparseMatrix,
     check_dtype,
+    check_entries,
     divide_by_sum,
     first_index,
     read_distributions,
@@ -206,13 +207,8 @@ def _read_nexts(array: npt.NDArray[Any], stationary: bool, horizon: int | None) 
         )
     n_states, n_actions = array.shape[-2:]
     _check_sizes(n_states, n_actions)
-    outside = (array < 0) | (array >= n_states)
-    if outside.any():
-        where = first_index(outside)
-        raise InputError(
-            f"transitions{list(where)} is {array[where]}, but a next state must be an index from 0 to "
-            f"{n_states - 1}: check the numbering of the states."
-        )
+    rule = f"a next state must be an index from 0 to {n_states - 1}: check the numbering of the states"
+    check_entries("transitions", array, (array >= 0) & (array < n_states), rule)
     return Deterministic(array[None] if stationary else array)
 
 
@@ -308,12 +304,8 @@ def check_compressed(
 
 
 def _check_indices(name: str, indices: npt.NDArray[Any], size: int) -> None:
-    outside = (indices < 0) | (indices >= size)
-    if outside.any():
-        at = first_index(outside)[0]
-        raise InputError(
-            f"{name}[{at}] is {indices[at]}, but must be from 0 to {size - 1}: build the matrix again."
-        )
+    rule = f"must be from 0 to {size - 1}: build the matrix again"
+    check_entries(name, indices, (indices >= 0) & (indices < size), rule)
 
 
 def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> int:
