@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError, check_choice
 from normalfan.io.tables import state_index
@@ -209,8 +210,6 @@ def _order_of(P: Any, order: str | None) -> str:
 
 def _rows(name: str, cube: Any, order: str) -> Any:
     """What depends on state, action and next state, as a sparse matrix [S·A, S] with the rows s·A + a."""
-    from scipy import sparse
-
     if not _are_sparse(cube):
         numbers = read_numbers(name, cube).astype(np.float64)
         check_finite(name, numbers)
@@ -248,8 +247,6 @@ def _mean_reward(name: str, given: Any, mdp: MDP, axes: str, which: IntArray | N
 
 def _paired(P: Any, pairs: Sequence[npt.ArrayLike]) -> tuple[Any, IntArray]:
     """Pairs as a sparse matrix [S·A, S], and the row of `P` that each is, [S, A]; -1 if it is left out."""
-    from scipy import sparse
-
     table = P if hasattr(P, "tocsr") else read_numbers("P", P)
     if len(table.shape) != 2 or 0 in table.shape:
         raise InputError(

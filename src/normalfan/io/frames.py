@@ -8,14 +8,13 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import polars
 
 from normalfan.errors import InputError, check_choice
 from normalfan.files import written_atomically
 from normalfan.io.parquet import read_parquet, write_parquet
-
-if TYPE_CHECKING:
-    import polars
 
 # A .csv, .csv.gz or .parquet file, a folder of .parquet files that are one table, "-" for standard input, or
 # a frame of polars or pandas.
@@ -75,8 +74,7 @@ def write_table(frame: polars.DataFrame, path: Path) -> None:
             frame.write_csv(file) if path.suffix == ".csv" else write_parquet(frame, file)
 
 
-def existing_file(source: str | Path) -> Path:
-    path = Path(source)
+def existing_file(path: Path) -> Path:
     if path.is_dir():
         raise InputError(f"{path} is a directory, but a file is needed: name a file in it.")
     if not path.exists():
@@ -91,8 +89,6 @@ def unknown_suffix(path: Path, rule: str) -> InputError:
 
 def read_frame(source: TableSource, dialect: Dialect) -> polars.DataFrame:
     """A table as it is; entries of CSV are text."""
-    import polars
-
     path = path_of(source)
     if path is FRAME:
         return _as_polars(source)
@@ -133,8 +129,6 @@ def _standard_input(stream: Any) -> bytes:
 
 def _as_polars(frame: Any) -> polars.DataFrame:
     """A frame of polars as it is; one of pandas column by column: polars itself would need pyarrow."""
-    import polars
-
     if isinstance(frame, polars.DataFrame):
         return frame
     if not (hasattr(frame, "reset_index") and hasattr(frame, "columns")):
@@ -147,8 +141,6 @@ def _as_polars(frame: Any) -> polars.DataFrame:
 
 
 def _column(name: str, given: Any) -> polars.Series:
-    import polars
-
     values = given.to_numpy()
     if values.dtype.kind == "M":
         return polars.Series(name, values.astype("datetime64[us]"))
@@ -161,8 +153,6 @@ def _column(name: str, given: Any) -> polars.Series:
 
 def _read_parts(folder: Path) -> polars.DataFrame:
     """The Parquet files of a folder, in the order of their names, as one table."""
-    import polars
-
     files = sorted(folder.glob("*.parquet"))
     if not files:
         raise InputError(f"{folder} has no .parquet file, but a folder that is a table needs one: check it.")

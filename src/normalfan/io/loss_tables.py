@@ -12,9 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars
+from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.files import check_memory
@@ -22,11 +24,16 @@ from normalfan.io import frames, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.io.tables import Names, Table
 from normalfan.problem.arrays import FloatArray, first_index
-from normalfan.problem.losses import ArrayLosses, FactoredLosses, LossStream, Negated, names_of_rounds
+from normalfan.problem.losses import (
+    ArrayLosses,
+    FactoredLosses,
+    LossStream,
+    Negated,
+    forbid,
+    names_of_rounds,
+    rounds_of,
+)
 from normalfan.problem.mdp import MDP, check_way_on
-
-if TYPE_CHECKING:
-    import polars
 
 AXES = {"step": "H", "state": "S", "action": "A"}
 
@@ -53,7 +60,10 @@ def read_loss_table(
     array = _filled(table, column, names, numbers, remedy, default=default, needed=needed)
     axes = "T" + "".join(AXES[axis] for axis in along)
     losses = ArrayLosses(array, axes, round_names=tables.names_or_none(names["round"]))
-    _check_ways_on(f"{table.path}, round", losses, names["round"], mdp)
+    closing = np.isinf(array.reshape(len(array), -1)).any(axis=1)
+    for t in np.flatnonzero(closing).tolist():
+        (numbers,) = next(rounds_of(losses, [t]).blocks(mdp.shape, 1))
+        check_way_on(mdp, np.isfinite(forbid(mdp, numbers)), f"{table.path}, round {names['round'][t]}")
     return losses, column == "reward"
 
 
@@ -82,16 +92,6 @@ def _filled(
     return array
 
 
-def _check_ways_on(where: str, losses: ArrayLosses, rounds: Sequence[str], mdp: MDP) -> None:
-    """Refuse a round that allows no action where some policy can be, by its name."""
-    closing = np.isinf(losses.array.reshape(len(rounds), -1)).any(axis=1)
-    for t in np.flatnonzero(closing).tolist():
-        (numbers,) = next(ArrayLosses(losses.array[t : t + 1], losses.axes).blocks(mdp.shape, 1))
-        finite = np.isfinite(numbers)
-        allowed = finite if mdp.allowed is None else finite & mdp.allowed
-        check_way_on(mdp, allowed, f"{where} {rounds[t]}")
-
-
 def losses_to_frame(losses: LossStream, mdp: MDP) -> polars.DataFrame:
     """Write losses as a frame: the table that `open_losses` reads back.
 
@@ -115,8 +115,6 @@ def losses_to_frame(losses: LossStream, mdp: MDP) -> polars.DataFrame:
     >>> losses_to_frame(ArrayLosses([[1.0, 2.0]], "TA"), MDP([[0, 0]], initial=0, horizon=1)).rows()
     [('0', '0', '0', '0', 1.0), ('0', '0', '0', '1', 2.0)]
     """
-    import polars
-
     column = "reward" if isinstance(losses, Negated) else "loss"
     array = every_round(losses.stream if isinstance(losses, Negated) else losses, mdp)
     names = {"round": _rounds_named(losses, len(array))} | tables.names_along(mdp)
@@ -159,8 +157,6 @@ def read_features(
     >>> names, features.toarray()
     (['effort'], array([[0. , 2.5]]))
     """
-    from scipy import sparse
-
     table = tables.read_table(path, ("feature", "value"), tuple(AXES), Dialect(separator, decimal))
     rule = (
         "forbids a cell in every round, but what is never allowed is left out of the model: drop its rows "
@@ -195,17 +191,13 @@ def read_factored(
         theta = _filled(table, "coefficient", along, numbers, "add the row")
     else:
         _check_features(table, names)
-        theta = np.empty((len(rounds), len(names)))
-        theta[table.cells({"round": rounds})] = np.stack(
-            [table.numbers(name, forbidden) for name in names], 1
-        )
+        table.cells({"round": rounds})  # none of them comes twice
+        theta = np.stack([table.numbers(name, forbidden) for name in names], axis=1)
     return FactoredLosses(theta, matrix, round_names=tables.names_or_none(rounds), feature_names=names)
 
 
 def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, features: Path) -> None:
     """Two tables that `read_factored` reads; features without a name are called by their number."""
-    import polars
-
     known = list(losses.feature_names or map(str, range(losses.coefficients.shape[1])))
     wide = {name: losses.coefficients[:, k] for k, name in enumerate(known)}
     entries = losses.features.tocoo()

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars
 
 from normalfan.errors import InputError
 from normalfan.files import check_memory, read_npz, write_npz
@@ -20,9 +21,6 @@ from normalfan.problem.arrays import PROBABILITY_TOLERANCE, FloatArray, first_in
 from normalfan.problem.mdp import MDP, Labels, mdp_from_arrays, mdp_to_arrays
 from normalfan.problem.transitions import transitions_of_moves
 from normalfan.text import counted
-
-if TYPE_CHECKING:
-    import polars
 
 RULE = "a model is a .npz, .csv, .csv.gz or .parquet file or an environment gym:ID"
 REQUIRED = ("state", "action", "next_state", "probability")
@@ -217,8 +215,6 @@ def mdp_to_frame(mdp: MDP) -> polars.DataFrame:
     >>> mdp_to_frame(MDP([[0, 0]], initial=0, horizon=1)).rows()
     [('0', '0', '0', '0', 1.0, 1.0), ('0', '0', '1', '0', 1.0, 1.0)]
     """
-    import polars
-
     transitions, names = mdp.transitions, tables.names_along(mdp)
     kernels = [transitions.csr(k).tocoo() for k in range(transitions.n_kernels)]
     kernels = kernels * (mdp.horizon // len(kernels))  # the steps of the table give the horizon

@@ -12,12 +12,11 @@ import io
 import mmap
 import re
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import polars
 
 from normalfan.files import damaged
-
-if TYPE_CHECKING:
-    import polars
 
 CHECKSUM = "normalfan_sha256"  # its name in the metadata of a Parquet file
 BLANK = b"0" * 64
@@ -35,8 +34,6 @@ def write_parquet(frame: polars.DataFrame, file: IO[bytes]) -> None:
 
 def read_parquet(path: Path, **options: Any) -> polars.DataFrame:
     """The table of a file; one whose checksum is of other content is refused."""
-    import polars
-
     if path.stat().st_size:  # nothing cannot be mapped
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             stored, _, digest = checksums(content)

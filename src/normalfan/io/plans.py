@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import polars
 
 from normalfan.geometry.bellman import as_policy, occupancy
 from normalfan.io import frames, tables
@@ -82,8 +83,6 @@ def save_plan(plan: npt.ArrayLike, mdp: MDP, path: str | Path) -> None:
     >>> _, plan = nf.optimal_face(arms, [[[1.0, 0.0]]]).minimise([[[1.0, 0.0]]])
     >>> save_plan(plan, arms, "plan.csv")  # doctest: +SKIP
     """
-    import polars
-
     target = Path(path)
     if frames.suffix_of(target) not in frames.SUFFIXES:
         raise frames.unknown_suffix(target, "a plan is a .csv, .csv.gz or .parquet table")

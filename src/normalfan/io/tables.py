@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars
 
 from normalfan.errors import InputError
 from normalfan.io.frames import Dialect, TableSource, is_csv, path_of, read_frame
@@ -26,9 +27,6 @@ from normalfan.problem.arrays import (
     first_index,
 )
 from normalfan.problem.mdp import MDP
-
-if TYPE_CHECKING:
-    import polars
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """The labels along the axes of an array, by the columns that they are in."""
@@ -67,8 +65,6 @@ class Table:
 
     def text(self, column: str) -> polars.Series:
         """A column of labels, none of them missing."""
-        import polars
-
         given = self.frame[column]
         if given.dtype.is_nested() or given.dtype in (polars.Binary, polars.Duration):
             raise self._unreadable(column, "names are text, numbers or dates")
@@ -79,8 +75,6 @@ class Table:
 
     def names(self, *columns: str) -> list[str]:
         """Each label of these columns once, as they first appear."""
-        import polars
-
         texts = [self.text(column) for column in columns]
         names: list[str] = polars.concat(texts).unique(maintain_order=True).to_list()
         return names
@@ -91,8 +85,6 @@ class Table:
 
     def flags(self, column: str) -> BoolArray:
         """A column of true and false, or 1 and 0."""
-        import polars
-
         entries = self.text(column).str.to_lowercase()
         known = entries.replace_strict(_FLAGS, default=None, return_dtype=polars.Boolean)
         rule = f"as {column}, but it is true or false, or 1 or 0: correct it."
@@ -101,8 +93,6 @@ class Table:
 
     def forbidden(self, column: str, number: float = np.inf) -> BoolArray:
         """The rows that have, instead of a number, the word forbidden or an infinite `number`."""
-        import polars
-
         given = self.frame[column]
         if not (given.dtype.is_float() or given.dtype == polars.String):
             return np.zeros(len(given), dtype=bool)
@@ -116,8 +106,6 @@ class Table:
 
         They say so themselves, or `allowed` does.
         """
-        import polars
-
         given = self.frame[column]
         if not (given.dtype.is_numeric() or given.dtype in (polars.String, polars.Null)):
             raise self._unreadable(column, "it must have numbers")
@@ -157,8 +145,6 @@ class Table:
 
     def codes(self, column: str, names: Sequence[str]) -> IntArray:
         """The index in `names` of each label of a column; a label that is not there is refused."""
-        import polars
-
         labels = self.text(column)
         codes = labels.cast(polars.Enum(names), strict=False).to_physical()
         rule = f"but the known ones are {first_few(names)}: correct the label."
@@ -167,8 +153,6 @@ class Table:
 
     def cells(self, names: Names) -> IntArray:
         """[n]: each row's place in the array with these columns as axes, flattened; no two rows share one."""
-        import polars
-
         cells = np.zeros(len(self), dtype=np.int64)
         for column, known in names.items():
             cells = cells * len(known) + self.codes(column, known)
@@ -221,8 +205,6 @@ def read_table(
     source: TableSource, required: Sequence[str], optional: Sequence[str] | None, dialect: Dialect
 ) -> Table:
     """A table with a row and the `required` columns; `optional` are others it may have (None: any)."""
-    import polars
-
     path, frame = path_of(source), read_frame(source, dialect)
     check_columns(path, frame.columns, required, optional)
     placed = frame.with_row_index(_PLACE, offset=2 if is_csv(path) else 1)
@@ -262,8 +244,6 @@ def labels_at(where: Iterable[int], names: Names) -> str:
 
 def label_columns(names: Names, codes: Iterable[IntArray]) -> dict[str, polars.Series]:
     """A column of labels for each kind of name, from their indices: what `Table.codes` reads back."""
-    import polars
-
     return {
         column: polars.Series(known, dtype=polars.String).gather(code)
         for (column, known), code in zip(names.items(), codes, strict=True)
@@ -276,8 +256,6 @@ def first_few(names: Sequence[str]) -> str:
 
 def _dates(times: polars.Series) -> polars.Series:
     """Days if that is all they are, else days and times, in ISO format."""
-    import polars
-
     days = times.cast(polars.Date)
     if (days.cast(times.dtype) == times).all():
         return days.cast(polars.String)
