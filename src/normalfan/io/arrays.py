@@ -179,7 +179,7 @@ def _mean(kernel: Any, numbers: FloatArray) -> FloatArray:
 
 def _are_sparse(given: Any) -> bool:
     is_list = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.dtype == object)
-    return is_list and len(given) > 0 and all(hasattr(item, "tocsr") for item in given)
+    return is_list and len(given) > 0 and all(map(sparse.issparse, given))
 
 
 def _order_of(P: Any, order: str | None) -> str:
@@ -247,7 +247,7 @@ def _mean_reward(name: str, given: Any, mdp: MDP, axes: str, which: IntArray | N
 
 def _paired(P: Any, pairs: Sequence[npt.ArrayLike]) -> tuple[Any, IntArray]:
     """Pairs as a sparse matrix [S·A, S], and the row of `P` that each is, [S, A]; -1 if it is left out."""
-    table = P if hasattr(P, "tocsr") else read_numbers("P", P)
+    table = P if sparse.issparse(P) else read_numbers("P", P)
     if len(table.shape) != 2 or 0 in table.shape:
         raise InputError(
             f"P has shape {list(table.shape)}, but with pairs it has a row for each of them: pass [L, S]."

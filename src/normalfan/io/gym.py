@@ -16,8 +16,7 @@ import numpy as np
 from normalfan.errors import InputError, check_installed
 from normalfan.io.tables import state_index
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_shape, first_index, read_numbers
-from normalfan.problem.losses import ArrayLosses, LossStream
-from normalfan.problem.losses import rewards as as_rewards
+from normalfan.problem.losses import ArrayLosses, LossStream, rewards
 from normalfan.problem.mdp import MDP, Labels
 from normalfan.problem.transitions import transitions_of_moves
 
@@ -148,7 +147,7 @@ def gymnasium_losses(
         earned[moves] = numbers
         means.append(world.mean(earned))
     names = None if isinstance(rounds, int | np.integer) else list(map(str, listed))
-    return as_rewards(ArrayLosses(np.stack(means), "TSA", round_names=names))
+    return rewards(ArrayLosses(np.stack(means), "TSA", round_names=names))
 
 
 @dataclass(frozen=True, slots=True)

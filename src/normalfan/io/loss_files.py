@@ -19,15 +19,8 @@ import numpy.typing as npt
 from normalfan.dates import rounds_between, times_of
 from normalfan.errors import InputError, check_choice
 from normalfan.files import map_npy, read_npz, write_npy, write_npz
-from normalfan.io import frames, tables
+from normalfan.io import frames, loss_tables, tables
 from normalfan.io.frames import Dialect, TableSource
-from normalfan.io.loss_tables import (
-    every_round,
-    losses_to_frame,
-    read_factored,
-    read_loss_table,
-    write_factored,
-)
 from normalfan.problem.losses import (
     ALL_AXES,
     ArrayLosses,
@@ -38,7 +31,6 @@ from normalfan.problem.losses import (
     names_of_rounds,
     rounds_of,
 )
-from normalfan.problem.losses import rewards as as_rewards
 from normalfan.problem.mdp import MDP
 
 ROUND_LABELS = "round_labels"
@@ -112,9 +104,9 @@ def open_losses(
         if mdp is None:
             raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
         if features is None:
-            losses, are_rewards = read_loss_table(source, mdp, default, max_memory, dialect)
+            losses, are_rewards = loss_tables.read_loss_table(source, mdp, default, max_memory, dialect)
         else:
-            losses = read_factored(source, features, mdp, dialect, -np.inf if rewards else np.inf)
+            losses = loss_tables.read_factored(source, features, mdp, dialect, -np.inf if rewards else np.inf)
     elif path.suffix == ".npy":
         losses = _array_losses(path, map_npy(path), mdp, axes)
     elif path.suffix == ".npz":
@@ -129,7 +121,7 @@ def open_losses(
             f"(--rewards)."
         )
     kept = _some_rounds(path, losses, order, first, last)
-    return as_rewards(kept) if are_rewards or rewards else kept
+    return Negated(kept) if are_rewards or rewards else kept
 
 
 def save_losses(
@@ -167,19 +159,19 @@ def save_losses(
             raise InputError(
                 f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
             )
-        write_factored(losses, mdp, target, Path(features))
+        loss_tables.write_factored(losses, mdp, target, Path(features))
     elif in_table:
-        frames.write_table(losses_to_frame(losses, mdp), target)
+        frames.write_table(loss_tables.losses_to_frame(losses, mdp), target)
     elif target.suffix == ".npy":
-        write_npy(every_round(losses, mdp), target)  # which has no room for the word reward
+        write_npy(loss_tables.every_round(losses, mdp), target)  # which has no room for the word reward
     elif target.suffix == ".npz":
         if isinstance(losses, FactoredLosses):
             dense = losses.features.toarray().reshape(-1, *mdp.shape)
             arrays = {"coefficients": losses.coefficients, "features": dense}
         elif isinstance(losses, Negated):
-            arrays = {REWARDS: every_round(losses.stream, mdp)}
+            arrays = {REWARDS: loss_tables.every_round(losses.stream, mdp)}
         else:
-            arrays = {"losses": every_round(losses, mdp)}
+            arrays = {"losses": loss_tables.every_round(losses, mdp)}
         if (names := names_of_rounds(losses)) is not None:
             arrays[ROUND_LABELS] = np.array(names)
         write_npz(arrays, target)

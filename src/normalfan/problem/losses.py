@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import (
@@ -393,8 +394,6 @@ def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[s
 
 
 def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:
-    from scipy import sparse
-
     if sparse.issparse(features):
         check_sparse("features", features)
         matrix = sparse.csr_array(features, dtype=np.float64)

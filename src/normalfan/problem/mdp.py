@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import (
@@ -268,8 +269,6 @@ def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
 
 
 def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
-    from scipy import sparse
-
     kernels, start = [], 0
     shape = (arrays["indptr"].shape[1] - 1, len(arrays["initial"]))
     for k, indptr in enumerate(arrays["indptr"]):

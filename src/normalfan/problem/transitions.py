@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError, check_whole
 from normalfan.problem.arrays import (
@@ -70,8 +71,6 @@ class Dense:
         return pushed.T
 
     def csr(self, step: int) -> Any:
-        from scipy import sparse
-
         return sparse.csr_array(self._rows(step))
 
     def _rows(self, step: int) -> FloatArray:
@@ -118,8 +117,6 @@ class Deterministic:
         return np.asarray(pushed, dtype=np.float64).reshape(self.n_states, *mass.shape[2:])
 
     def csr(self, step: int) -> Any:
-        from scipy import sparse
-
         n_rows = self.n_states * self.n_actions
         columns = self.nexts[step % self.n_kernels].reshape(-1)
         return sparse.csr_array(
@@ -137,8 +134,6 @@ def transitions_of_moves(
     are next states where every move is certain, sparse matrices where states have few successors, and dense
     ones otherwise.
     """
-    from scipy import sparse
-
     n_kernels, n_states, n_actions = shape
     height = n_states * n_actions
     stacked = sparse.csr_array((weights, (rows, nexts)), shape=(n_kernels * height, n_states))
@@ -169,9 +164,9 @@ def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int
     transitions: Transitions
     if isinstance(source, Dense | Sparse | Deterministic):
         transitions, stationary = source, source.n_kernels == 1
-    elif _is_sparse(source):
+    elif sparse.issparse(source):
         transitions, stationary = _read_sparse([source]), True
-    elif isinstance(source, list | tuple) and source and all(_is_sparse(item) for item in source):
+    elif isinstance(source, list | tuple) and source and all(sparse.issparse(item) for item in source):
         transitions, stationary = _read_sparse(source), False
     else:
         array = read_numbers("transitions", source)
@@ -220,8 +215,6 @@ def _may_be_probabilities(array: npt.NDArray[Any]) -> bool:
 
 
 def _read_sparse(matrices: Sequence[SparseMatrix]) -> Sparse:
-    from scipy import sparse
-
     shape = matrices[0].shape
     if len(shape) != 2 or 0 in shape or shape[0] % shape[1]:
         raise InputError(
@@ -333,8 +326,3 @@ def _check_sizes(n_states: int, n_actions: int) -> None:
             f"transitions have no {what}, but every problem needs at least one state and every state "
             f"at least one action: check the shape of the array."
         )
-
-
-def _is_sparse(source: Any) -> bool:
-    # scipy is not imported to ask the question: whoever holds a scipy matrix has imported it.
-    return hasattr(source, "tocsr") and hasattr(source, "nnz")
