@@ -12,7 +12,7 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.io import frames
-from normalfan.io.parquet import checksums
+from normalfan.io.frames import checksums
 
 
 def test_every_flipped_bit_of_our_files_is_refused_or_changes_nothing(tmp_path: Path) -> None:

@@ -107,10 +107,9 @@ def open_losses(
             losses, are_rewards = loss_tables.read_loss_table(source, mdp, default, max_memory, dialect)
         else:
             losses = loss_tables.read_factored(source, features, mdp, dialect, -np.inf if rewards else np.inf)
-    elif path.suffix == ".npy":
-        losses = _array_losses(path, map_npy(path), mdp, axes)
-    elif path.suffix == ".npz":
-        arrays = read_npz(path, max_memory=max_memory)
+    elif path.suffix in (".npy", ".npz"):
+        is_one = path.suffix == ".npy"
+        arrays = {"losses": map_npy(path)} if is_one else read_npz(path, max_memory=max_memory)
         are_rewards = REWARDS in arrays
         losses = _stored_losses(path, arrays, mdp, axes)
     else:
@@ -193,7 +192,7 @@ def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[in
             )
         return sorted(as_they_are, key=times.__getitem__)
     for t, (before, now) in enumerate(pairwise(times or ()), start=1):
-        if now <= before and order is None:
+        if order is None and now <= before:
             raise InputError(
                 f"{path} has round {names[t]} after round {names[t - 1]}, but dates and numbers must come "
                 f"in order: sort them with --order sorted (order='sorted'), or keep them as they are with "
@@ -235,16 +234,6 @@ def _stored_losses(
             f"those."
         )
     (array,) = arrays.values()
-    return _array_losses(path, array, mdp, axes, names)
-
-
-def _array_losses(
-    path: Path,
-    array: npt.NDArray[Any],
-    mdp: MDP | None,
-    axes: str | None,
-    names: list[str] | None = None,
-) -> ArrayLosses:
     if array.dtype.kind not in "fiu":
         raise InputError(
             f"{path} contains an array of dtype {array.dtype}, but losses are real numbers: save it as float."
