@@ -14,18 +14,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import polars
 
 from normalfan.errors import InputError
 from normalfan.io.frames import Dialect, TableSource, is_csv, path_of, read_frame
-from normalfan.problem.arrays import (
-    PROBABILITY_TOLERANCE,
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    first_index,
-)
+from normalfan.problem.arrays import PROBABILITY_TOLERANCE, BoolArray, FloatArray, IntArray, first_index
 from normalfan.problem.mdp import MDP
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
@@ -137,10 +131,8 @@ class Table:
     def probabilities(self) -> FloatArray:
         """The column of that name."""
         weights = self.numbers("probability")
-        self.refuse(
-            weights < 0,
-            lambda row: f"has probability {weights[row]:g}, but none can be negative: correct it.",
-        )
+        rule = "but none can be negative: correct it."
+        self.refuse(weights < 0, lambda row: f"has probability {weights[row]:g}, {rule}")
         return weights
 
     def codes(self, column: str, names: Sequence[str]) -> IntArray:
@@ -165,11 +157,11 @@ class Table:
         self.refuse(~polars.Series(cells).is_first_distinct(), repeats)
         return cells
 
-    def agreed(self, column: str, entries: AnyArray, of: Names) -> AnyArray:
-        """What the rows of a column say of the labels `of` which they are, [n] → […]; they must agree."""
+    def agreed(self, column: str, entries: npt.NDArray[Any], of: Names) -> npt.NDArray[Any]:
+        """The entries [n] as an array with `of` along its axes; rows of the same labels must agree."""
         shape = tuple(map(len, of.values()))
         codes = tuple(self.codes(name, known) for name, known in of.items())
-        said: Any = np.zeros(shape, dtype=entries.dtype)
+        said = np.zeros(shape, dtype=entries.dtype)
         said[codes] = entries
 
         def differs(row: int) -> str:
@@ -177,8 +169,7 @@ class Table:
             return f"has {column} {entries[row]}, but {others}: give the same in all of them."
 
         self.refuse(said[codes] != entries, differs)
-        agreed: AnyArray = said
-        return agreed
+        return said
 
     def check_sums(self, sums: FloatArray, given: BoolArray, names: Names) -> None:
         """Refuse probabilities that are `given` and do not sum to 1; `names` are along the axes of both."""
