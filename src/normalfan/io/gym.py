@@ -59,8 +59,11 @@ def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None
             f"{world.name} sets no limit to its episodes, but a problem needs a horizon: pass one "
             f"(--horizon)."
         )
-    shape = (1, len(world.initial), world.n_actions)
-    moves = transitions_of_moves(world.rows, world.nexts, world.weights, shape)
+    n_states = len(world.initial)
+    # Summed in the order of the table: a sparse matrix would sum long rows in another, to other bits.
+    pairs, which = np.unique(world.rows * n_states + world.nexts, return_inverse=True)
+    summed = np.asarray(np.bincount(which, world.weights, minlength=len(pairs)), dtype=np.float64)
+    moves = transitions_of_moves(*np.divmod(pairs, n_states), summed, (1, n_states, world.n_actions))
     return MDP(moves, world.initial, steps, labels=world.labels)
 
 

@@ -170,10 +170,11 @@ def read_features(
     # A row of a table without, say, steps stands for one entry at each step.
     rows, *every = np.ogrid[tuple(slice(size) for size in (len(table), *mdp.shape))]
     along = [place[axis][rows] if axis in place else each for axis, each in zip(AXES, every, strict=True)]
-    entries = np.ravel_multi_index(tuple(along), mdp.shape)  # [n, 1 or H, 1 or S, 1 or A]
-    which, numbers = (np.broadcast_to(one[rows], entries.shape) for one in (place["feature"], values))
+    entries = np.ravel_multi_index(tuple(along), mdp.shape)
+    every_entry = np.broadcast_arrays(values[rows], place["feature"][rows], entries)  # [n, …]
+    numbers, which, cells = (each.ravel() for each in every_entry)
     shape = (len(names["feature"]), math.prod(mdp.shape))
-    matrix = sparse.csr_array((numbers.ravel(), (which.ravel(), entries.ravel())), shape=shape)
+    matrix = sparse.csr_array((numbers, (which, cells)), shape=shape)
     matrix.eliminate_zeros()  # a feature forbids only the cells that it has
     return names["feature"], matrix
 

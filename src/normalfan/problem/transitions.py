@@ -127,12 +127,11 @@ class Deterministic:
 def transitions_of_moves(
     rows: IntArray, nexts: IntArray, weights: FloatArray, shape: tuple[int, int, int]
 ) -> Any:
-    """What `MDP` takes, in the form that prices fastest, of a list of moves.
+    """What `MDP` takes, in the form that prices fastest, of a list of moves, none of them there twice.
 
-    Moves go from the rows (kernel · S + state) · A + action to next states, with probabilities as weights,
-    summed where a move is listed twice; `shape` is [K, S, A]. Kernels that are all the same become one. They
-    are next states where every move is certain, sparse matrices where states have few successors, and dense
-    ones otherwise.
+    Moves go from the rows (kernel · S + state) · A + action to next states, with probabilities as weights;
+    `shape` is [K, S, A]. Kernels that are all the same become one. They are next states where every move is
+    certain, sparse matrices where states have few successors, and dense ones otherwise.
     """
     n_kernels, n_states, n_actions = shape
     height = n_states * n_actions
