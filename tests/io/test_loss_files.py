@@ -90,9 +90,9 @@ def test_some_rounds_of_a_stream(rng: np.random.Generator) -> None:
     array = some_losses(rng, 5)
     factored = nf.FactoredLosses(rng.normal(size=(5, 2)), rng.normal(size=(2, *MDP.shape)))
     for stream in (nf.ArrayLosses(array), factored, nf.rewards(factored), nf.ArrayLosses(array[:, 0], "TSA")):
-        some = every_round(rounds_of(stream, 2, 4), MDP)
+        some = every_round(rounds_of(stream, slice(2, 4)), MDP)
         assert np.array_equal(some, every_round(stream, MDP)[2:4])
-    check_refusal(lambda: rounds_of(nf.IterableLosses(iter(array)), 0, 2), "IterableLosses")
+    check_refusal(lambda: rounds_of(nf.IterableLosses(iter(array)), [0, 1]), "IterableLosses")
 
 
 def test_arrays_open_without_their_problem_and_tables_do_not(tmp_path: Path) -> None:

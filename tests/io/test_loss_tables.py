@@ -138,3 +138,11 @@ def test_features_along_every_choice_of_columns(rng: np.random.Generator, tmp_pa
         (tmp_path / "f.csv").write_text("\n".join([",".join(["feature", *kept, "value"]), *rows]) + "\n")
         losses = nf.io.open_losses(tmp_path / "c.csv", MDP, features=tmp_path / "f.csv")
         assert np.array_equal(every_round(losses, MDP)[0], np.broadcast_to(values, MDP.shape))
+
+
+def test_several_features_may_be_the_same_everywhere() -> None:
+    features = pl.DataFrame({"feature": ["power", "toll"], "value": [2.0, 3.0]})
+    coefficients = pl.DataFrame({"round": ["mon", "tue"], "power": [1.0, 10.0], "toll": [0.0, 1.0]})
+    losses = nf.io.open_losses(coefficients, MDP, features=features)
+    everywhere = np.broadcast_to(np.array([2.0, 23.0])[:, None, None, None], (2, *MDP.shape))
+    assert np.array_equal(every_round(losses, MDP), everywhere)

@@ -11,8 +11,8 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.io import tables
-from normalfan.io.parquet import checksums
+from normalfan.io import frames
+from normalfan.io.frames import checksums
 
 
 def test_every_flipped_bit_of_our_files_is_refused_or_changes_nothing(tmp_path: Path) -> None:
@@ -43,5 +43,5 @@ def test_a_reader_that_panics_is_reported_as_a_sentence(
         raise panic("assertion failed: offset + length <= self.length\nnote: details")
 
     (tmp_path / "m.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr(tables, "read_parquet", fail)
+    monkeypatch.setattr(frames, "read_parquet", fail)
     check_refusal(lambda: nf.io.load_mdp(tmp_path / "m.parquet"), "cannot be read (assertion failed")

@@ -20,7 +20,7 @@ SHOP = nf.MDP(
 )
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
 @pytest.mark.parametrize("lots", [False, True])
 def test_a_plan_comes_back(suffix: str, lots: bool, tmp_path: Path, rng: np.random.Generator) -> None:
     path = tmp_path / f"plan{suffix}"

@@ -58,7 +58,7 @@ class LossReader:
             file, rounds = self.losses, given
         stream = self.problem.losses(file, self.mdp)
         ends = [_round(stream, option, name) for name in rounds.split("..", 1) if name]
-        rows = [losses_of(rounds_of(stream, t, t + 1), self.mdp)[0] for t in ends]
+        rows = [losses_of(rounds_of(stream, [t]), self.mdp)[0] for t in ends]
         losses = [as_finite_loss(self.mdp, row, f"{option} is drawn") for row in rows]
         return losses[0] if len(losses) == 1 else losses[1] - losses[0]
 
@@ -80,7 +80,7 @@ class LossReader:
                 f"the path has {last - first + 1} rounds, but from 1 to {MOST_STOPS} can be drawn: "
                 f"choose them with --path FROM..TO."
             )
-        part = rounds_of(stream, first, last + 1)
+        part = rounds_of(stream, slice(first, last + 1))
         names = names_of_rounds(stream)
         stops = [names[t] if names else f"round {t}" for t in range(first, last + 1)]
         return stops, price_stream(self.mdp, part).prices.tolist(), part

@@ -13,16 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError, check_choice
 from normalfan.io.tables import state_index
-from normalfan.problem.arrays import (
-    FloatArray,
-    IntArray,
-    check_finite,
-    check_shape,
-    read_numbers,
-)
+from normalfan.problem.arrays import FloatArray, IntArray, check_finite, check_shape, read_numbers
 from normalfan.problem.losses import ArrayLosses, LossStream, check_axes, rewards
 from normalfan.problem.mdp import MDP, Labels
 from normalfan.problem.transitions import check_sparse, transitions_of_moves
@@ -178,7 +173,7 @@ def _mean(kernel: Any, numbers: FloatArray) -> FloatArray:
 
 def _are_sparse(given: Any) -> bool:
     is_list = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.dtype == object)
-    return is_list and len(given) > 0 and all(hasattr(item, "tocsr") for item in given)
+    return is_list and len(given) > 0 and all(map(sparse.issparse, given))
 
 
 def _order_of(P: Any, order: str | None) -> str:
@@ -209,8 +204,6 @@ def _order_of(P: Any, order: str | None) -> str:
 
 def _rows(name: str, cube: Any, order: str) -> Any:
     """What depends on state, action and next state, as a sparse matrix [S·A, S] with the rows s·A + a."""
-    from scipy import sparse
-
     if not _are_sparse(cube):
         numbers = read_numbers(name, cube).astype(np.float64)
         check_finite(name, numbers)
@@ -248,9 +241,7 @@ def _mean_reward(name: str, given: Any, mdp: MDP, axes: str, which: IntArray | N
 
 def _paired(P: Any, pairs: Sequence[npt.ArrayLike]) -> tuple[Any, IntArray]:
     """Pairs as a sparse matrix [S·A, S], and the row of `P` that each is, [S, A]; -1 if it is left out."""
-    from scipy import sparse
-
-    table = P if hasattr(P, "tocsr") else read_numbers("P", P)
+    table = P if sparse.issparse(P) else read_numbers("P", P)
     if len(table.shape) != 2 or 0 in table.shape:
         raise InputError(
             f"P has shape {list(table.shape)}, but with pairs it has a row for each of them: pass [L, S]."

@@ -16,8 +16,7 @@ import numpy as np
 from normalfan.errors import InputError, check_installed
 from normalfan.io.tables import state_index
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_shape, first_index, read_numbers
-from normalfan.problem.losses import ArrayLosses, LossStream
-from normalfan.problem.losses import rewards as as_rewards
+from normalfan.problem.losses import ArrayLosses, LossStream, rewards
 from normalfan.problem.mdp import MDP, Labels
 from normalfan.problem.transitions import transitions_of_moves
 
@@ -61,6 +60,7 @@ def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None
             f"(--horizon)."
         )
     n_states = len(world.initial)
+    # Summed in the order of the table: a sparse matrix would sum long rows in another, to other bits.
     pairs, which = np.unique(world.rows * n_states + world.nexts, return_inverse=True)
     summed = np.asarray(np.bincount(which, world.weights, minlength=len(pairs)), dtype=np.float64)
     moves = transitions_of_moves(*np.divmod(pairs, n_states), summed, (1, n_states, world.n_actions))
@@ -150,7 +150,7 @@ def gymnasium_losses(
         earned[moves] = numbers
         means.append(world.mean(earned))
     names = None if isinstance(rounds, int | np.integer) else list(map(str, listed))
-    return as_rewards(ArrayLosses(np.stack(means), "TSA", round_names=names))
+    return rewards(ArrayLosses(np.stack(means), "TSA", round_names=names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,18 +187,40 @@ def _read_world(env: Any, start: str | int | None) -> _World:
             f"carries a table P, like FrozenLake-v1, or write a model table."
         )
     try:
-        columns = _columns(table)
+        rows, weights, nexts, rewards, terminated = _columns(table)
     except (LookupError, TypeError, ValueError):
         raise InputError(
             f"{name} has a table P of another form, but it must list P[state][action] = [(probability, next "
             f"state, reward, terminated), …] for states and actions from 0 on: write a model table instead."
         ) from None
-    initial = _initial(name, getattr(inner, "initial_state_distrib", None), len(table), start)
-    ended = _with_ends(initial, len(table[0]), *columns)
-    is_longer = len(ended[0]) > len(table)
-    labels = Labels(states=(*map(str, range(len(table))), TERMINATED) if is_longer else None)
-    limit = None if spec is None else spec.max_episode_steps
-    return _World(name, limit, labels, len(table[0]), *ended)
+    n_states, n_actions = len(table), len(table[0])
+    initial = _initial(name, getattr(inner, "initial_state_distrib", None), n_states, start)
+    sources = rows // n_actions
+    passed, reached = np.zeros(n_states, dtype=bool), initial > 0
+    while not np.array_equal(reached, passed):  # the states of an episode that has not terminated
+        passed = reached.copy()
+        reached[nexts[~terminated & passed[sources]]] = True
+    ending = np.isin(np.arange(n_states), nexts[terminated & passed[sources]])
+    both = ending & passed
+    absorbing, labels = ending, Labels()
+    if both.any():
+        absorbing = np.append(ending & ~passed, True)
+        labels = Labels(states=(*map(str, range(n_states)), TERMINATED))
+    kept = ~absorbing[sources]
+    stays = np.flatnonzero(np.repeat(absorbing, n_actions))
+    redirected = np.where(terminated & both[nexts], n_states, nexts)
+    return _World(
+        name,
+        None if spec is None else spec.max_episode_steps,
+        labels,
+        n_actions,
+        initial=np.append(initial, np.zeros(len(absorbing) - n_states)),
+        rows=np.append(rows[kept], stays),
+        weights=np.append(weights[kept], np.ones(len(stays))),
+        nexts=np.append(redirected[kept], stays // n_actions),
+        rewards=np.append(rewards[kept], np.zeros(len(stays))),
+        arrivals=np.append(nexts[kept], np.full(len(stays), -1)),
+    )
 
 
 def _columns(table: Any) -> tuple[IntArray, FloatArray, IntArray, FloatArray, BoolArray]:
@@ -249,36 +271,3 @@ def _initial(name: str, own: Any, n_states: int, start: str | int | None) -> Flo
             f"{n_states}: pass a start state (--start)."
         )
     return initial
-
-
-def _with_ends(
-    initial: FloatArray,
-    n_actions: int,
-    rows: IntArray,
-    weights: FloatArray,
-    nexts: IntArray,
-    rewards: FloatArray,
-    terminated: BoolArray,
-) -> tuple[FloatArray, IntArray, FloatArray, IntArray, FloatArray, IntArray]:
-    """Redirect what terminates, and let the states it ends in stay."""
-    n_states, sources = len(initial), rows // n_actions
-    passed = np.zeros(n_states, dtype=bool)
-    reached = initial > 0
-    while not np.array_equal(reached, passed):  # the states of an episode that has not terminated
-        passed = reached.copy()
-        reached[nexts[~terminated & passed[sources]]] = True
-    ending = np.zeros(n_states, dtype=bool)
-    ending[nexts[terminated & passed[sources]]] = True
-    both = ending & passed
-    absorbing = np.append(ending & ~passed, True) if both.any() else ending
-    kept = ~absorbing[sources]
-    stays = np.flatnonzero(np.repeat(absorbing, n_actions))
-    redirected = np.where(terminated & both[nexts], n_states, nexts)
-    return (
-        np.append(initial, np.zeros(len(absorbing) - n_states)),
-        np.append(rows[kept], stays),
-        np.append(weights[kept], np.ones(len(stays))),
-        np.append(redirected[kept], stays // n_actions),
-        np.append(rewards[kept], np.zeros(len(stays))),
-        np.append(nexts[kept], np.full(len(stays), -1)),
-    )

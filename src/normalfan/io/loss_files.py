@@ -19,15 +19,8 @@ import numpy.typing as npt
 from normalfan.dates import rounds_between, times_of
 from normalfan.errors import InputError, check_choice
 from normalfan.files import map_npy, read_npz, write_npy, write_npz
-from normalfan.io import tables
-from normalfan.io.loss_tables import (
-    every_round,
-    losses_to_frame,
-    read_factored,
-    read_loss_table,
-    write_factored,
-)
-from normalfan.io.tables import Dialect, TableSource
+from normalfan.io import frames, loss_tables, tables
+from normalfan.io.frames import Dialect, TableSource
 from normalfan.problem.losses import (
     ALL_AXES,
     ArrayLosses,
@@ -36,8 +29,8 @@ from normalfan.problem.losses import (
     Negated,
     check_axes,
     names_of_rounds,
+    rounds_of,
 )
-from normalfan.problem.losses import rewards as as_rewards
 from normalfan.problem.mdp import MDP
 
 ROUND_LABELS = "round_labels"
@@ -101,34 +94,33 @@ def open_losses(
     >>> open_losses(days, MDP([[0, 0]], initial=0, horizon=1), default=0).array
     array([[ 0., -3.], [ 0.,  2.]])
     """
-    path, in_table = tables.path_of(source), tables.is_table(source)
-    _check_options(path if in_table else tables.existing_file(path), in_table, features, default, axes)
+    path = frames.path_of(source)
+    in_table = frames.is_table(path)
+    _check_options(path if in_table else frames.existing_file(path), in_table, features, default, axes)
     dialect = Dialect(separator, decimal)
-    losses: ArrayLosses | FactoredLosses
+    losses: LossStream
     are_rewards = False
     if in_table:
         if mdp is None:
             raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
         if features is None:
-            losses, are_rewards = read_loss_table(source, mdp, default, max_memory, dialect)
+            losses, are_rewards = loss_tables.read_loss_table(source, mdp, default, max_memory, dialect)
         else:
-            losses = read_factored(source, features, mdp, dialect, -np.inf if rewards else np.inf)
-    elif path.suffix == ".npy":
-        losses = _array_losses(path, map_npy(path), mdp, axes)
-    elif path.suffix == ".npz":
-        arrays = read_npz(path, max_memory=max_memory)
+            losses = loss_tables.read_factored(source, features, mdp, dialect, -np.inf if rewards else np.inf)
+    elif path.suffix in (".npy", ".npz"):
+        is_one = path.suffix == ".npy"
+        arrays = {"losses": map_npy(path)} if is_one else read_npz(path, max_memory=max_memory)
         are_rewards = REWARDS in arrays
         losses = _stored_losses(path, arrays, mdp, axes)
     else:
-        raise tables.unknown_suffix(path, RULE)
+        raise frames.unknown_suffix(path, RULE)
     if are_rewards and rewards:
         raise InputError(
             f"{path} calls its numbers rewards itself, but they can be negated only once: leave rewards out "
             f"(--rewards)."
         )
-    ends = (None if end is None else str(end) for end in (first, last))
-    kept = _some_rounds(path, losses, order, *ends)
-    return as_rewards(kept) if are_rewards or rewards else kept
+    kept = _some_rounds(path, losses, order, first, last)
+    return Negated(kept) if are_rewards or rewards else kept
 
 
 def save_losses(
@@ -160,30 +152,30 @@ def save_losses(
     array([[[[1., 2.]]]])
     """
     target = Path(path)
-    in_table = tables.suffix_of(target) in tables.SUFFIXES
-    if features is not None and not (in_table and isinstance(losses, FactoredLosses)):
-        raise InputError(
-            f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
-        )
-    if features is not None and isinstance(losses, FactoredLosses):
-        write_factored(losses, mdp, target, Path(features))
+    in_table = frames.suffix_of(target) in frames.SUFFIXES
+    if features is not None:
+        if not (in_table and isinstance(losses, FactoredLosses)):
+            raise InputError(
+                f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
+            )
+        loss_tables.write_factored(losses, mdp, target, Path(features))
     elif in_table:
-        tables.write_table(losses_to_frame(losses, mdp), target)
+        frames.write_table(loss_tables.losses_to_frame(losses, mdp), target)
     elif target.suffix == ".npy":
-        write_npy(every_round(losses, mdp), target)  # which has no room for the word reward
+        write_npy(loss_tables.every_round(losses, mdp), target)  # which has no room for the word reward
     elif target.suffix == ".npz":
         if isinstance(losses, FactoredLosses):
             dense = losses.features.toarray().reshape(-1, *mdp.shape)
             arrays = {"coefficients": losses.coefficients, "features": dense}
         elif isinstance(losses, Negated):
-            arrays = {REWARDS: every_round(losses.stream, mdp)}
+            arrays = {REWARDS: loss_tables.every_round(losses.stream, mdp)}
         else:
-            arrays = {"losses": every_round(losses, mdp)}
+            arrays = {"losses": loss_tables.every_round(losses, mdp)}
         if (names := names_of_rounds(losses)) is not None:
             arrays[ROUND_LABELS] = np.array(names)
         write_npz(arrays, target)
     else:
-        raise tables.unknown_suffix(target, RULE)
+        raise frames.unknown_suffix(target, RULE)
 
 
 def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[int]:
@@ -191,20 +183,16 @@ def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[in
     if order is not None:
         check_choice("order", order, ("file", "sorted"))
     as_they_are = list(range(len(names)))
-    if order == "file":
-        return as_they_are
     times = times_of(names)
-    if times is None:
-        if order == "sorted":
+    if order == "sorted":
+        if times is None:
             raise InputError(
                 f"{path} has rounds like {names[0]!r}, but only dates (2021-03-14) and numbers can be "
                 f"sorted: put its rows in order and leave order out."
             )
-        return as_they_are
-    if order == "sorted":
         return sorted(as_they_are, key=times.__getitem__)
-    for t, (before, now) in enumerate(pairwise(times), start=1):
-        if now <= before:
+    for t, (before, now) in enumerate(pairwise(times or ()), start=1):
+        if order is None and now <= before:
             raise InputError(
                 f"{path} has round {names[t]} after round {names[t - 1]}, but dates and numbers must come "
                 f"in order: sort them with --order sorted (order='sorted'), or keep them as they are with "
@@ -213,32 +201,23 @@ def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[in
     return as_they_are
 
 
-def _some_rounds(
-    path: Path,
-    losses: ArrayLosses | FactoredLosses,
-    order: str | None,
-    first: str | None,
-    last: str | None,
-) -> ArrayLosses | FactoredLosses:
+def _some_rounds(path: Path, losses: LossStream, order: str | None, *ends: object) -> LossStream:
     """The rounds that are meant, in the order in which they are priced."""
-    given = losses.round_names or [str(t) for t in range(losses.n_rounds)]
+    given = names_of_rounds(losses) or [str(t) for t in range(losses.n_rounds or 0)]
     places = order_rounds(path, given, order)
-    if first is not None or last is not None:
+    if ends != (None, None):
+        first, last = (None if end is None else str(end) for end in ends)
         places = [places[t] for t in rounds_between([given[t] for t in places], first, last)]
     if places == list(range(len(given))):
         return losses
-    names = tables.names_or_none([given[t] for t in places])
     together = places == list(range(places[0], places[-1] + 1))
-    rows: Any = slice(places[0], places[-1] + 1) if together else places  # a slice of a mapped file is mapped
-    if isinstance(losses, ArrayLosses):
-        return ArrayLosses(losses.array[rows], losses.axes, round_names=names)
-    theta, known = losses.coefficients[rows], losses.feature_names
-    return FactoredLosses(theta, losses.features, round_names=names, feature_names=known)
+    rows = slice(places[0], places[-1] + 1) if together else places  # a slice of a mapped file is mapped
+    return rounds_of(losses, rows, tables.names_or_none([given[t] for t in places]))
 
 
 def _stored_losses(
     path: Path, arrays: dict[str, npt.NDArray[Any]], mdp: MDP | None, axes: str | None
-) -> ArrayLosses | FactoredLosses:
+) -> LossStream:
     labels = arrays.pop(ROUND_LABELS, None)
     names = None if labels is None else [str(name) for name in np.atleast_1d(labels)]
     if set(arrays) == {"coefficients", "features"}:
@@ -255,16 +234,6 @@ def _stored_losses(
             f"those."
         )
     (array,) = arrays.values()
-    return _array_losses(path, array, mdp, axes, names)
-
-
-def _array_losses(
-    path: Path,
-    array: npt.NDArray[Any],
-    mdp: MDP | None,
-    axes: str | None,
-    names: list[str] | None = None,
-) -> ArrayLosses:
     if array.dtype.kind not in "fiu":
         raise InputError(
             f"{path} contains an array of dtype {array.dtype}, but losses are real numbers: save it as float."
@@ -304,7 +273,7 @@ def _check_options(
         raise InputError(f"axes is {axes!r}, but the columns of {path} name its axes: leave it out.")
     if features is not None and not in_table:
         raise InputError(
-            f"features is '{tables.path_of(features)}', but only a table of coefficients takes them, and "
+            f"features is '{frames.path_of(features)}', but only a table of coefficients takes them, and "
             f"{path} ends in {path.suffix!r}: leave it out, or give the coefficients as .csv or .parquet."
         )
     if default is None:

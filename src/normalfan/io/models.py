@@ -6,22 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars
 
 from normalfan.errors import InputError
 from normalfan.files import check_memory, read_npz, write_npz
-from normalfan.io import tables
+from normalfan.io import frames, tables
+from normalfan.io.frames import Dialect, TableSource
 from normalfan.io.gym import PREFIX, from_gymnasium
-from normalfan.io.tables import Table, TableSource
-from normalfan.problem.arrays import PROBABILITY_TOLERANCE, BoolArray, FloatArray, IntArray, first_index
+from normalfan.io.tables import Table
+from normalfan.problem.arrays import PROBABILITY_TOLERANCE, FloatArray, first_index
 from normalfan.problem.mdp import MDP, Labels, mdp_from_arrays, mdp_to_arrays
 from normalfan.problem.transitions import transitions_of_moves
 from normalfan.text import counted
-
-if TYPE_CHECKING:
-    import polars
 
 RULE = "a model is a .npz, .csv, .csv.gz or .parquet file or an environment gym:ID"
 REQUIRED = ("state", "action", "next_state", "probability")
@@ -71,17 +70,17 @@ def load_mdp(
     >>> load_mdp("gym:FrozenLake-v1", horizon=12)
     MDP(horizon=12, states=16, actions=4, Sparse)
     """
-    path = tables.path_of(source)
-    dialect = tables.Dialect(separator, decimal)
+    path = frames.path_of(source)
+    dialect = Dialect(separator, decimal)
     length = horizon if steps is None else _count_steps(steps, horizon)
     if isinstance(source, str) and source.startswith(PREFIX):
         mdp = from_gymnasium(source.removeprefix(PREFIX), length, start)
-    elif tables.is_table(source) and not path.is_dir():
+    elif frames.is_table(path) and not path.is_dir():
         mdp = _read_model_table(source, length, start, dialect)
-    elif tables.existing_file(path).suffix == ".npz":
+    elif frames.existing_file(path).suffix == ".npz":
         mdp = _read_stored(path, length, start, max_memory)
     else:
-        raise tables.unknown_suffix(path, RULE)
+        raise frames.unknown_suffix(path, RULE)
     check_memory(f"a loss of {path}", 8 * math.prod(mdp.shape), max_memory)
     return mdp if steps is None else _with_steps(path, mdp, tuple(map(str, steps)))
 
@@ -110,10 +109,10 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
     target = Path(path)
     if target.suffix == ".npz":
         write_npz(mdp_to_arrays(mdp), target)
-    elif tables.suffix_of(target) in tables.SUFFIXES:
-        tables.write_table(mdp_to_frame(mdp), target)
+    elif frames.suffix_of(target) in frames.SUFFIXES:
+        frames.write_table(mdp_to_frame(mdp), target)
     else:
-        raise tables.unknown_suffix(target, RULE)
+        raise frames.unknown_suffix(target, RULE)
 
 
 def _read_stored(path: Path, horizon: int | None, start: str | int | None, max_memory: int | None) -> MDP:
@@ -145,10 +144,9 @@ def _count_steps(steps: Sequence[str], horizon: int | None) -> int:
             f"['morning', 'evening']."
         )
     if horizon not in (None, len(steps)):
-        names = ", ".join(map(str, steps[:4])) + (", …" if len(steps) > 4 else "")
         raise InputError(
-            f"horizon is {horizon}, but {counted(len(steps), 'step')} got names ({names}): name each step, "
-            f"or leave one of the two out."
+            f"horizon is {horizon}, but {counted(len(steps), 'step')} got names ({tables.first_few(steps)}): "
+            f"name each step, or leave one of the two out."
         )
     return len(steps)
 
@@ -164,39 +162,33 @@ def _with_steps(path: Path, mdp: MDP, steps: tuple[str, ...]) -> MDP:
 
 
 def _read_model_table(
-    source: TableSource, horizon: int | None, start: str | int | None, dialect: tables.Dialect
+    source: TableSource, horizon: int | None, start: str | int | None, dialect: Dialect
 ) -> MDP:
-    import polars
-
     table = tables.read_table(source, REQUIRED, OPTIONAL, dialect)
-    states = tables.distinct(polars.concat([table.text("state"), table.text("next_state")]))
-    actions = tables.distinct(table.text("action"))
-    steps = _read_steps(table) if "step" in table.columns else None
-    shape = (len(steps or ("every step",)), len(states), len(actions))
-    known = {"step": steps, "state": states, "action": actions, "next_state": states}
-    cells = table.cells({name: labels for name, labels in known.items() if labels is not None})
-    rows, nexts = np.divmod(cells, len(states))
-    weights = table.numbers("probability")
-    if (weights < 0).any():
-        row = int((weights < 0).argmax())
-        raise InputError(
-            f"{table.where(row)} has the probability {weights[row]:g}, but a probability cannot be "
-            f"negative: correct it."
-        )
-    absent = _check_sums(table, rows, weights, (steps, states, actions))
-    lacking = np.asarray(absent.all(axis=2))  # states without any row are ends, and stay where they are
-    allowed = ~absent | lacking[:, :, None]
+    states, actions = table.names("state", "next_state"), table.names("action")
+    steps = _read_steps(table) if "step" in table.columns else []
+    names = {"step": steps} if steps else {}
+    names |= {"state": states, "action": actions}
+    shape = tuple(map(len, names.values()))
+    rows, nexts = np.divmod(table.cells(names | {"next_state": states}), len(states))
+    weights = table.probabilities()
+    size = math.prod(shape)
+    sums = np.bincount(rows, weights, size).reshape(shape)
+    absent = np.bincount(rows, minlength=size).reshape(shape) == 0
+    table.check_sums(np.asarray(sums, dtype=np.float64), ~absent, names)
+    lacking = absent.all(axis=-1)  # states without any row are ends, and stay where they are
+    allowed = ~absent
     if "allowed" in table.columns:
-        allowed.reshape(-1)[rows] &= _read_allowed(table, rows)
+        allowed = table.agreed("allowed", table.flags("allowed"), names)
     stays = np.flatnonzero(absent)
     nexts = np.append(nexts, stays // len(actions) % len(states))
-    weights = np.append(weights, np.ones(len(stays)))
-    transitions = transitions_of_moves(np.append(rows, stays), nexts, weights, shape)
+    moves = np.append(rows, stays), nexts, np.append(weights, np.ones(len(stays)))
+    transitions = transitions_of_moves(*moves, (len(steps) or 1, len(states), len(actions)))
     initial = _read_start(table, states) if start is None else tables.state_index(start, states)
-    labels = Labels(*map(tables.names_or_none, (steps or (), states, actions)))
-    mask = allowed[0] if steps is None else allowed
-    mdp = MDP(transitions, initial, _fit_horizon(table, steps, horizon), labels=labels, allowed=mask)
-    if steps is not None and (gaps := mdp.reachable & lacking & ~lacking.all(axis=0)).any():
+    labels = Labels(*map(tables.names_or_none, (steps, states, actions)))
+    length = _fit_horizon(table, steps, horizon)
+    mdp = MDP(transitions, initial, length, labels=labels, allowed=allowed | lacking[..., None])
+    if steps and (gaps := mdp.reachable & lacking & ~lacking.all(axis=0)).any():
         h, s = first_index(gaps)
         raise InputError(
             f"{table.path} has no row for state {mdp.labels.state(s)} at step {mdp.labels.step(h)}, but it "
@@ -223,8 +215,6 @@ def mdp_to_frame(mdp: MDP) -> polars.DataFrame:
     >>> mdp_to_frame(MDP([[0, 0]], initial=0, horizon=1)).rows()
     [('0', '0', '0', '0', 1.0, 1.0), ('0', '0', '1', '0', 1.0, 1.0)]
     """
-    import polars
-
     transitions, names = mdp.transitions, tables.names_along(mdp)
     kernels = [transitions.csr(k).tocoo() for k in range(transitions.n_kernels)]
     kernels = kernels * (mdp.horizon // len(kernels))  # the steps of the table give the horizon
@@ -239,74 +229,29 @@ def mdp_to_frame(mdp: MDP) -> polars.DataFrame:
     return polars.DataFrame(columns | numbers)
 
 
-def _fit_horizon(table: Table, steps: Sequence[str] | None, horizon: int | None) -> int:
+def _fit_horizon(table: Table, steps: Sequence[str], horizon: int | None) -> int:
     """The number of steps: that of the table, or the given one."""
-    if steps is None:
-        if horizon is None:
-            raise InputError(
-                f"{table.path} has no column step, but a problem needs a horizon: pass one (--horizon), or "
-                f"add the column."
-            )
-        return horizon
-    if horizon not in (None, len(steps)):
+    if not steps and horizon is None:
+        raise InputError(
+            f"{table.path} has no column step, but a problem needs a horizon: pass one (--horizon), or "
+            f"add the column."
+        )
+    if steps and horizon not in (None, len(steps)):
         raise InputError(
             f"horizon is {horizon}, but {table.path} names its steps, {len(steps)} in all: leave it out."
         )
-    return len(steps)
+    return len(steps) if horizon is None else horizon
 
 
 def _read_steps(table: Table) -> list[str]:
     """The steps as they first appear; numbers that do not ascend must come one whole step after the other."""
-    steps = tables.distinct(table.text("step"))
-    rows = table.codes("step", steps)
-    falls = np.flatnonzero(np.diff(rows) < 0)  # these rows are not grouped by step
-    if len(falls) and all(map(str.isdecimal, steps)) and steps != sorted(steps, key=int):
-        row = int(falls[0]) + 1
-        raise InputError(
-            f"{table.where(row)} goes back to step {steps[rows[row]]}, but numbered steps must ascend or "
-            f"have their rows together: sort the rows by step."
-        )
+    steps = table.names("step")
+    if all(map(str.isdecimal, steps)) and steps != sorted(steps, key=int):
+        rows = table.codes("step", steps)
+        rule = "but numbered steps must ascend or have their rows together: sort the rows by step."
+        back = np.diff(rows, prepend=0) < 0
+        table.refuse(back, lambda row: f"goes back to step {steps[rows[row]]}, {rule}")
     return steps
-
-
-def _check_sums(
-    table: Table,
-    rows: IntArray,
-    weights: FloatArray,
-    names: tuple[Sequence[str] | None, Sequence[str], Sequence[str]],
-) -> BoolArray:
-    """[K, S, A]: what has no row; all others must have distributions."""
-    steps, states, actions = names
-    shape = (-1, len(states), len(actions))
-    size = len(steps or ("every step",)) * len(states) * len(actions)
-    counts = np.bincount(rows, minlength=size).reshape(shape)
-    sums = np.bincount(rows, weights, minlength=size).reshape(shape)
-    absent: BoolArray = counts == 0
-    wrong = ~absent & (np.abs(sums - 1) > PROBABILITY_TOLERANCE)
-    if wrong.any():
-        k, s, a = first_index(wrong)
-        at = f"state {states[s]}, action {actions[a]}" + (f" at step {steps[k]}" if steps else "")
-        in_percent = abs(sums[k, s, a] - 100) < 1
-        remedy = "divide percentages by 100" if in_percent else "add the missing rows or more digits"
-        raise InputError(
-            f"{table.path} gives {at} probabilities that sum to {sums[k, s, a]:.12g}, but they must sum to "
-            f"1 within {PROBABILITY_TOLERANCE:g}: {remedy}."
-        )
-    return absent
-
-
-def _read_allowed(table: Table, rows: IntArray) -> BoolArray:
-    """[n]: whether the action of each row is allowed; rows of the same action must agree."""
-    allowed = table.flags("allowed")
-    said = np.zeros(rows.max() + 1, dtype=bool)
-    said[rows] = allowed
-    if (said[rows] != allowed).any():
-        row = int((said[rows] != allowed).argmax())
-        raise InputError(
-            f"{table.where(row)} has allowed {allowed[row]}, but another row of the same state and action "
-            f"says the opposite: give the same in all rows of an action."
-        )
-    return allowed
 
 
 def _read_start(table: Table, states: Sequence[str]) -> FloatArray:
@@ -315,16 +260,7 @@ def _read_start(table: Table, states: Sequence[str]) -> FloatArray:
             f"{table.path} has no column start, but a problem must start somewhere: pass a start state "
             f"(--start), or add the probability of starting in each state."
         )
-    weights, sources = table.numbers("start"), table.codes("state", states)
-    initial = np.zeros(len(states))
-    initial[sources] = weights
-    other = initial[sources] != weights
-    if other.any():
-        row = int(other.argmax())
-        raise InputError(
-            f"{table.where(row)} has start {weights[row]:g} for state {states[sources[row]]}, but another of "
-            f"its rows has {initial[sources[row]]:g}: give the same start in all rows of a state."
-        )
+    initial = table.agreed("start", table.numbers("start"), {"state": states})
     if (initial < 0).any() or abs(initial.sum() - 1) > PROBABILITY_TOLERANCE:
         raise InputError(
             f"{table.path} has a column start that sums to {initial.sum():.12g} over the states, but it must "

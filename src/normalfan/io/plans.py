@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import polars
 
-from normalfan.errors import InputError
 from normalfan.geometry.bellman import as_policy, occupancy
-from normalfan.io import tables
-from normalfan.io.tables import TableSource
+from normalfan.io import frames, tables
+from normalfan.io.frames import Dialect, TableSource
 from normalfan.pricing.plans import completed_plan
-from normalfan.problem.arrays import PROBABILITY_TOLERANCE, FloatArray, first_index
+from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 
 
@@ -45,29 +45,18 @@ def read_plan(source: TableSource, mdp: MDP, *, separator: str = ",", decimal: s
     >>> read_plan(always_1, MDP([[0, 0]], initial=0, horizon=2)).tolist()
     [[[0.0, 1.0]], [[0.0, 1.0]]]
     """
-    dialect = tables.Dialect(separator, decimal)
+    dialect = Dialect(separator, decimal)
     table = tables.read_table(source, ("state", "action"), ("step", "probability"), dialect)
-    names = {c: known for c, known in tables.names_along(mdp).items() if c in table.columns}
-    places = {c: known for c, known in names.items() if c != "action"}
+    names = table.names_along(mdp)
     draws = "probability" in table.columns
-    table.cells(names if draws else places)  # no two rows may say the same, or contradict each other
-    weights = table.numbers("probability") if draws else np.ones(len(table))
-    if (weights < 0).any():
-        row = int((weights < 0).argmax())
-        raise InputError(
-            f"{table.where(row)} has probability {weights[row]:g}, but none is below 0: correct it."
-        )
-    steps = table.codes("step", names["step"]) if "step" in names else slice(None)
+    weights = table.probabilities() if draws else np.ones(len(table))
+    # No two rows may say the same, or contradict each other.
+    table.cells({axis: known for axis, known in names.items() if draws or axis != "action"})
+    codes = {axis: table.codes(axis, known) for axis, known in names.items()}
     plan = np.zeros(mdp.shape)
-    plan[steps, table.codes("state", names["state"]), table.codes("action", names["action"])] = weights
-    sums = plan.sum(axis=2)
-    wrong = (sums != 0) & (np.abs(sums - 1) > PROBABILITY_TOLERANCE)
-    if wrong.any():
-        h, s = first_index(wrong)
-        raise InputError(
-            f"{table.path} gives state {mdp.labels.state(s)} at step {mdp.labels.step(h)} probabilities that "
-            f"sum to {sums[h, s]:.12g}, but they must sum to 1: add the missing rows."
-        )
+    plan[codes.get("step", slice(None)), codes["state"], codes["action"]] = weights
+    sums, (steps, states, _) = plan.sum(axis=2), tables.names_along(mdp).values()
+    table.check_sums(sums, sums != 0, {"step": steps, "state": states})
     return completed_plan(mdp, plan, str(table.path))
 
 
@@ -80,7 +69,7 @@ def save_plan(plan: npt.ArrayLike, mdp: MDP, path: str | Path) -> None:
         Probabilities.
     mdp : MDP
     path : str or Path
-        A .csv or .parquet file.
+        A `.csv`, `.csv.gz` or `.parquet` file.
 
     Raises
     ------
@@ -94,15 +83,13 @@ def save_plan(plan: npt.ArrayLike, mdp: MDP, path: str | Path) -> None:
     >>> _, plan = nf.optimal_face(arms, [[[1.0, 0.0]]]).minimise([[[1.0, 0.0]]])
     >>> save_plan(plan, arms, "plan.csv")  # doctest: +SKIP
     """
-    import polars
-
     target = Path(path)
-    if target.suffix not in tables.SUFFIXES:
-        raise tables.unknown_suffix(target, "a plan is a .csv or .parquet table")
+    if frames.suffix_of(target) not in frames.SUFFIXES:
+        raise frames.unknown_suffix(target, "a plan is a .csv, .csv.gz or .parquet table")
     policy = as_policy(mdp, plan)
     codes = np.nonzero(occupancy(mdp, policy))
     columns = tables.label_columns(tables.names_along(mdp), codes)
     weights = policy[codes]
     if (weights != 1).any():
         columns["probability"] = polars.Series(weights)
-    tables.write_table(polars.DataFrame(columns), target)
+    frames.write_table(polars.DataFrame(columns), target)

@@ -1,67 +1,33 @@
-"""Tables of labels and numbers, from CSV, Parquet or frames.
+"""Tables of labels and numbers, and the arrays that their rows describe.
 
-All tables of users are read here. Empty lines, spaces around entries and any order of columns are allowed; an
-unknown column is refused: a misspelt `state` would otherwise mean "the same in every state".
+Empty lines, spaces around entries and any order of columns are allowed; an unknown column is refused: a
+misspelt `state` would otherwise mean "the same in every state".
 Labels are text, also those that look like numbers, in the order in which they first appear. Errors name the
 line of a CSV file (the header is line 1) or the row of a Parquet file (the first is row 1).
 """
 
 from __future__ import annotations
 
-import gzip
-import math
-import string
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+import polars
 
-from normalfan.errors import InputError, check_choice
-from normalfan.files import written_atomically
-from normalfan.io.parquet import read_parquet, write_parquet
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
+from normalfan.errors import InputError
+from normalfan.io.frames import Dialect, TableSource, is_csv, path_of, read_frame
+from normalfan.problem.arrays import PROBABILITY_TOLERANCE, BoolArray, FloatArray, IntArray, first_index
 from normalfan.problem.mdp import MDP
 
-if TYPE_CHECKING:
-    import polars
+Names: TypeAlias = Mapping[str, Sequence[str]]
+"""The labels along the axes of an array, by the columns that they are in."""
 
-# A .csv, .csv.gz or .parquet file, a folder of .parquet files that are one table, "-" for standard input, or
-# a frame of polars or pandas.
-TableSource: TypeAlias = Any
-
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
 FORBIDDEN = "forbidden"  # stands for the number of a cell whose action is not allowed
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
-FRAME, STDIN = Path("the frame"), Path("standard input")  # what a sentence calls a table that has no path
 _PLACE = "__place__"  # the column with each row's line or row number
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How a CSV table is written; the options of every table that a user names."""
-
-    separator: str = ","
-    decimal: str = "."
-
-    def __post_init__(self) -> None:
-        check_choice("decimal", self.decimal, (".", ","))
-        if self.separator not in set(string.punctuation + "\t") - set("\"'.-+_"):
-            raise InputError(
-                f"separator is {self.separator!r}, but must be one sign that separates entries: pass one, "
-                f"such as ';'."
-            )
-        if self.separator == self.decimal:
-            raise InputError(
-                f"separator and decimal are both {self.decimal!r}, but 1{self.decimal}5 could then be one "
-                f"entry or two: pass the separator, such as --separator ';'."
-            )
-
-
-COMMAS = Dialect()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,53 +47,59 @@ class Table:
 
     def where(self, row: int) -> str:
         """How a person finds a row again."""
-        noun = "line" if _is_csv(self.path) else "row"
+        noun = "line" if is_csv(self.path) else "row"
         return f"{self.path}, {noun} {self.frame[_PLACE][row]}"
+
+    def refuse(self, bad: Any, sentence: Callable[[int], str]) -> None:
+        """Refuse the first row that is bad; `sentence` says of a row, after where it is, what is wrong."""
+        flags = np.asarray(bad)
+        if flags.any():
+            row = int(flags.argmax())
+            raise InputError(f"{self.where(row)} {sentence(row)}")
 
     def text(self, column: str) -> polars.Series:
         """A column of labels, none of them missing."""
-        import polars
-
         given = self.frame[column]
         if given.dtype.is_nested() or given.dtype in (polars.Binary, polars.Duration):
             raise self._unreadable(column, "names are text, numbers or dates")
         labels = _dates(given) if given.dtype == polars.Datetime else given.cast(polars.String)
-        missing = (labels.is_null() | (labels == "")).fill_null(True)
-        if missing.any():
-            raise InputError(
-                f"{self.where(int(missing.arg_max() or 0))} has no {column}, but every row needs one: "
-                f"fill it in or drop the row."
-            )
+        rule = f"has no {column}, but every row needs one: fill it in or drop the row."
+        self.refuse(labels.fill_null("") == "", lambda _: rule)
         return labels
+
+    def names(self, *columns: str) -> list[str]:
+        """Each label of these columns once, as they first appear."""
+        texts = [self.text(column) for column in columns]
+        names: list[str] = polars.concat(texts).unique(maintain_order=True).to_list()
+        return names
+
+    def names_along(self, mdp: MDP) -> dict[str, list[str]]:
+        """What the problem calls its steps, states and actions, of those that the table has columns for."""
+        return {column: names for column, names in names_along(mdp).items() if column in self.columns}
 
     def flags(self, column: str) -> BoolArray:
         """A column of true and false, or 1 and 0."""
-        import polars
-
         entries = self.text(column).str.to_lowercase()
         known = entries.replace_strict(_FLAGS, default=None, return_dtype=polars.Boolean)
-        if known.has_nulls():
-            row = int(known.is_null().arg_max() or 0)
-            raise InputError(
-                f"{self.where(row)} has {entries[row]!r} as {column}, but it is true or false, or 1 or 0: "
-                f"correct it."
-            )
+        rule = f"as {column}, but it is true or false, or 1 or 0: correct it."
+        self.refuse(known.is_null(), lambda row: f"has {entries[row]!r} {rule}")
         return known.to_numpy()
 
     def forbidden(self, column: str, number: float = np.inf) -> BoolArray:
         """The rows that have, instead of a number, the word forbidden or an infinite `number`."""
-        import polars
-
         given = self.frame[column]
         if not (given.dtype.is_float() or given.dtype == polars.String):
             return np.zeros(len(given), dtype=bool)
         words = given.cast(polars.String).str.to_lowercase()
         return words.is_in([FORBIDDEN, str(number), f"{number:+}"]).fill_null(False).to_numpy()
 
-    def numbers(self, column: str, marked: BoolArray | None = None, instead: float = np.nan) -> FloatArray:
-        """A column of finite numbers; rows that are `marked` need none and get another number `instead`."""
-        import polars
+    def numbers(
+        self, column: str, forbidden: float | None = None, allowed: BoolArray | None = None
+    ) -> FloatArray:
+        """A column of finite numbers; with `forbidden`, that is the number of rows that are not allowed.
 
+        They say so themselves, or `allowed` does.
+        """
         given = self.frame[column]
         if not (given.dtype.is_numeric() or given.dtype in (polars.String, polars.Null)):
             raise self._unreadable(column, "it must have numbers")
@@ -137,53 +109,82 @@ class Table:
             text = given.str.replace_all(".", "?", literal=True).str.replace(",", ".", literal=True)
         numbers = text.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = ~np.isfinite(numbers)
-        if marked is not None:
+        if forbidden is not None:
+            marked = self.forbidden(column, forbidden)
+            if allowed is not None:
+                rule = f"as {column}, but these are opposites: correct one of the two."
+                self.refuse(marked & allowed, lambda row: f"is allowed and has {given[row]!r} {rule}")
+                marked = ~allowed
             bad &= ~marked
-            numbers = np.where(marked, instead, numbers)
-        if bad.any():
-            row = int(bad.argmax())
+            numbers = np.where(marked, forbidden, numbers)
+
+        def not_finite(row: int) -> str:
             shown = "nothing" if given[row] is None else repr(given[row])
             remedy = "correct it or drop the row"
             if self.decimal == "." and "," in shown:
                 remedy = "if the comma is a decimal one, pass --decimal , (decimal=',')"
-            raise InputError(
-                f"{self.where(row)} has {shown} as {column}, but every {column} must be a finite number: "
-                f"{remedy}."
-            )
+            return f"has {shown} as {column}, but every {column} must be a finite number: {remedy}."
+
+        self.refuse(bad, not_finite)
         return np.ascontiguousarray(numbers)
+
+    def probabilities(self) -> FloatArray:
+        """The column of that name."""
+        weights = self.numbers("probability")
+        rule = "but none can be negative: correct it."
+        self.refuse(weights < 0, lambda row: f"has probability {weights[row]:g}, {rule}")
+        return weights
 
     def codes(self, column: str, names: Sequence[str]) -> IntArray:
         """The index in `names` of each label of a column; a label that is not there is refused."""
-        import polars
-
         labels = self.text(column)
         codes = labels.cast(polars.Enum(names), strict=False).to_physical()
-        unknown = codes.is_null()
-        if unknown.any():
-            row = int(unknown.arg_max() or 0)
-            raise InputError(
-                f"{self.where(row)} names the {column} {labels[row]!r}, but the known ones are "
-                f"{_first_few(names)}: correct the label."
-            )
+        rule = f"but the known ones are {first_few(names)}: correct the label."
+        self.refuse(codes.is_null(), lambda row: f"names the {column} {labels[row]!r}, {rule}")
         return codes.cast(polars.Int64).to_numpy()
 
-    def cells(self, names: Mapping[str, Sequence[str]]) -> IntArray:
+    def cells(self, names: Names) -> IntArray:
         """[n]: each row's place in the array with these columns as axes, flattened; no two rows share one."""
-        import polars
-
         cells = np.zeros(len(self), dtype=np.int64)
         for column, known in names.items():
             cells = cells * len(known) + self.codes(column, known)
-        again = ~polars.Series(cells).is_first_distinct()
-        if again.any():
-            row = int(again.arg_max() or 0)
-            before = int((cells == cells[row]).argmax())
-            entries = ", ".join(f"{name} {self.frame[name][row]}" for name in names)
-            raise InputError(
-                f"{self.where(row)} repeats {entries} of {self.where(before).rpartition(', ')[2]}, but each "
-                f"may appear once: drop one of the two rows."
-            )
+
+        def repeats(row: int) -> str:
+            before = self.where(int((cells == cells[row]).argmax())).rpartition(", ")[2]
+            rule = "but each may appear once: drop one of the two rows."
+            return f"repeats {self._labels(names, row)} of {before}, {rule}"
+
+        self.refuse(~polars.Series(cells).is_first_distinct(), repeats)
         return cells
+
+    def agreed(self, column: str, entries: npt.NDArray[Any], of: Names) -> npt.NDArray[Any]:
+        """The entries [n] as an array with `of` along its axes; rows of the same labels must agree."""
+        shape = tuple(map(len, of.values()))
+        codes = tuple(self.codes(name, known) for name, known in of.items())
+        said = np.zeros(shape, dtype=entries.dtype)
+        said[codes] = entries
+
+        def differs(row: int) -> str:
+            others = f"another row of {self._labels(of, row)} has {said[codes][row]}"
+            return f"has {column} {entries[row]}, but {others}: give the same in all of them."
+
+        self.refuse(said[codes] != entries, differs)
+        return said
+
+    def check_sums(self, sums: FloatArray, given: BoolArray, names: Names) -> None:
+        """Refuse probabilities that are `given` and do not sum to 1; `names` are along the axes of both."""
+        wrong = given & (np.abs(sums - 1) > PROBABILITY_TOLERANCE)
+        if wrong.any():
+            where = first_index(wrong)
+            in_percent = abs(sums[where] - 100) < 1
+            remedy = "divide percentages by 100" if in_percent else "add the missing rows or more digits"
+            raise InputError(
+                f"{self.path} gives {labels_at(where, names)} probabilities that sum to {sums[where]:.12g}, "
+                f"but they must sum to 1 within {PROBABILITY_TOLERANCE:g}: {remedy}."
+            )
+
+    def _labels(self, columns: Iterable[str], row: int) -> str:
+        return ", ".join(f"{column} {self.frame[column][row]}" for column in columns)
 
     def _unreadable(self, column: str, rule: str) -> InputError:
         return InputError(
@@ -191,82 +192,24 @@ class Table:
         )
 
 
-def path_of(source: TableSource) -> Path:
-    """The path of a table, or what stands for it in sentences."""
-    if not isinstance(source, str | Path):
-        return FRAME
-    return STDIN if str(source) == "-" else Path(source)
-
-
-def suffix_of(path: Path) -> str:
-    """The suffix that decides about a format."""
-    return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-
-
-def _is_csv(path: Path) -> bool:
-    return path is STDIN or suffix_of(path).startswith(".csv")
-
-
-def is_table(source: TableSource) -> bool:
-    """Whether `read_table` would read it."""
-    path = path_of(source)
-    return path in (FRAME, STDIN) or path.is_dir() or suffix_of(path) in SUFFIXES
-
-
 def read_table(
-    source: TableSource,
-    required: Sequence[str],
-    optional: Sequence[str] | None = (),
-    dialect: Dialect = COMMAS,
+    source: TableSource, required: Sequence[str], optional: Sequence[str] | None, dialect: Dialect
 ) -> Table:
     """A table with a row and the `required` columns; `optional` are others it may have (None: any)."""
-    import polars
-
-    path = path_of(source)
-    if not is_table(source):
-        raise unknown_suffix(existing_file(path), "a table is a .csv or .parquet file")
-    frame = _read_frame(source, dialect)
-    entries = [name for name in frame.columns if name != _PLACE]
-    check_columns(path, entries, required, optional)
-    filled = frame.filter(~polars.all_horizontal(polars.col(entries).is_null()))
+    path, frame = path_of(source), read_frame(source, dialect)
+    check_columns(path, frame.columns, required, optional)
+    placed = frame.with_row_index(_PLACE, offset=2 if is_csv(path) else 1)
+    filled = placed.filter(~polars.all_horizontal(polars.col(frame.columns).is_null()))
     if not len(filled):
         raise InputError(f"{path} has no rows, but a table needs at least one: check how it was written.")
     return Table(path, filled, dialect.decimal)
-
-
-def write_table(frame: polars.DataFrame, path: Path) -> None:
-    with written_atomically(path) as file:
-        if path.suffix == ".gz":
-            file.write(gzip.compress(frame.write_csv().encode(), mtime=0))
-        else:
-            frame.write_csv(file) if path.suffix == ".csv" else write_parquet(frame, file)
-
-
-def existing_file(source: str | Path) -> Path:
-    path = Path(source)
-    if path.is_dir():
-        raise InputError(f"{path} is a directory, but a file is needed: name a file in it.")
-    if not path.exists():
-        raise InputError(f"{path} does not exist, but a file is needed: check the path.")
-    return path
-
-
-def unknown_suffix(path: Path, rule: str) -> InputError:
-    ending = f"ends in {suffix_of(path)!r}" if path.suffix else "has no suffix"
-    return InputError(f"{path} {ending}, but {rule}: convert it, or check the name.")
-
-
-def distinct(labels: polars.Series) -> list[str]:
-    """Each label once, as they first appear."""
-    names: list[str] = labels.unique(maintain_order=True).to_list()
-    return names
 
 
 def state_index(start: str | int, states: Sequence[str]) -> int:
     """A state by its label; states without labels go by their index, as text."""
     if str(start) not in states:
         raise InputError(
-            f"start is {start!r}, but the states are called {_first_few(states)}: name one of them."
+            f"start is {start!r}, but the states are called {first_few(states)}: name one of them."
         )
     return list(states).index(str(start))
 
@@ -285,125 +228,30 @@ def names_along(mdp: MDP) -> dict[str, list[str]]:
     }
 
 
-def label_columns(names: Mapping[str, Sequence[str]], codes: Iterable[IntArray]) -> dict[str, polars.Series]:
-    """A column of labels for each kind of name, from their indices: what `Table.codes` reads back."""
-    import polars
+def labels_at(where: Iterable[int], names: Names) -> str:
+    """What an index of an array is called that has these names along its axes."""
+    return ", ".join(f"{axis} {known[i]}" for (axis, known), i in zip(names.items(), where, strict=True))
 
+
+def label_columns(names: Names, codes: Iterable[IntArray]) -> dict[str, polars.Series]:
+    """A column of labels for each kind of name, from their indices: what `Table.codes` reads back."""
     return {
         column: polars.Series(known, dtype=polars.String).gather(code)
         for (column, known), code in zip(names.items(), codes, strict=True)
     }
 
 
-def first_missing(cells: IntArray, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The first index of an array of this shape that is not among the distinct (flat) `cells`."""
-    if len(cells) == math.prod(shape):
-        return None
-    gaps = np.flatnonzero(np.sort(cells) != np.arange(len(cells)))
-    first = gaps[0] if len(gaps) else len(cells)
-    return tuple(int(i) for i in np.unravel_index(first, shape))
-
-
-def _first_few(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
-
-
-def _check_separator(path: Path, columns: Sequence[str]) -> None:
-    """Refuse a header that was not taken apart."""
-    sign = next((sign for sign in ";\t|," if len(columns) == 1 and sign in columns[0]), None)
-    if sign:
-        raise InputError(
-            f"{path} has one column {columns[0]!r}, but a table has several: if {sign!r} separates them, "
-            f"pass it with --separator (separator={sign!r})."
-        )
-
-
-def _read_frame(source: TableSource, dialect: Dialect) -> polars.DataFrame:
-    import polars
-
-    path = path_of(source)
-    if path is FRAME:
-        return _as_polars(source).with_row_index(_PLACE, offset=1)
-    try:
-        if path.is_dir():
-            return _read_frame(_read_parts(path), dialect)
-        if _is_csv(path):
-            content = _standard_input(sys.stdin) if path is STDIN else existing_file(path)
-            read = partial(
-                polars.read_csv, content, separator=dialect.separator, infer_schema=False, glob=False
-            )
-            _check_separator(path, read(n_rows=0).columns)
-            frame = read(row_index_name=_PLACE, row_index_offset=2)
-            return frame.with_columns(polars.col(polars.String).str.strip_chars())
-        return read_parquet(existing_file(path)).with_row_index(_PLACE, offset=1)
-    except polars.exceptions.NoDataError:
-        raise InputError(f"{path} is empty, but a table needs a header and rows: check the file.") from None
-    except InputError:
-        raise
-    except (Exception, polars.exceptions.PanicException) as error:
-        if isinstance(error, OSError) and path.suffix != ".gz":
-            raise
-        reason = (str(error) or "an error of its reader").splitlines()[0].strip().rstrip(".:")
-        kind = "table of separated entries in UTF-8" if _is_csv(path) else "Parquet table"
-        raise InputError(f"{path} cannot be read ({reason}), but must be a {kind}: write it again.") from None
-
-
-@lru_cache(maxsize=1)
-def _standard_input(stream: Any) -> bytes:
-    """All of it, which can be read once only; a command may look at its losses again."""
-    return bytes(stream.buffer.read())
-
-
-def _as_polars(frame: Any) -> polars.DataFrame:
-    """A frame of polars as it is; one of pandas column by column: polars itself would need pyarrow."""
-    import polars
-
-    if isinstance(frame, polars.DataFrame):
-        return frame
-    if not (hasattr(frame, "reset_index") and hasattr(frame, "columns")):
-        raise InputError(
-            f"a table is given as {type(frame).__name__}, but it must be a file, or a frame of polars or "
-            f"pandas: convert it."
-        )
-    named = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
-    return polars.DataFrame([_column(str(name), named[name]) for name in named.columns])
-
-
-def _column(name: str, given: Any) -> polars.Series:
-    import polars
-
-    values = given.to_numpy()
-    if values.dtype.kind == "M":
-        return polars.Series(name, values.astype("datetime64[us]"))
-    if values.dtype.kind in "biuf":
-        return polars.Series(name, values)
-    missing = given.isna().to_numpy()
-    texts = [None if lost else str(one) for one, lost in zip(values, missing, strict=True)]
-    return polars.Series(name, texts, dtype=polars.String)
+def first_few(names: Sequence[str]) -> str:
+    return ", ".join(map(str, names[:4])) + (", …" if len(names) > 4 else "")
 
 
 def _dates(times: polars.Series) -> polars.Series:
     """Days if that is all they are, else days and times, in ISO format."""
-    import polars
-
     days = times.cast(polars.Date)
     if (days.cast(times.dtype) == times).all():
         return days.cast(polars.String)
     zone = "%:z" if getattr(times.dtype, "time_zone", None) else ""
     return times.dt.to_string("%Y-%m-%dT%H:%M:%S%.f" + zone)
-
-
-def _read_parts(folder: Path) -> polars.DataFrame:
-    """The Parquet files of a folder, in the order of their names, as one table."""
-    import polars
-
-    files = sorted(folder.glob("*.parquet"))
-    if not files:
-        raise InputError(f"{folder} has no .parquet file, but a folder that is a table needs one: check it.")
-    frame = polars.concat([read_parquet(file, hive_partitioning=False) for file in files])
-    # A part of a partitioned dataset is called COLUMN=VALUE, and some writers leave that column in its files.
-    column, is_part, _ = folder.name.partition("=")
-    return frame.drop(column, strict=False) if is_part else frame
 
 
 def check_columns(

@@ -160,7 +160,7 @@ def completed_plan(mdp: MDP, policy: FloatArray, source: str) -> FloatArray:
 
 def last_two(mdp: MDP, stream: LossStream, t: int) -> FloatArray:
     """[2, H, S, A]: the losses of the rounds t − 1 and t, read again; of round 0 alone if t is 0."""
-    return next(rounds_of(stream, max(t - 1, 0), t + 1).blocks(mdp.shape, 2))
+    return next(rounds_of(stream, slice(max(t - 1, 0), t + 1)).blocks(mdp.shape, 2))
 
 
 def _checked_policy(mdp: MDP, numbers: npt.NDArray[np.generic]) -> FloatArray:

@@ -145,7 +145,7 @@ def summarise(
     0.5
     """
     stream = as_stream(losses)
-    rounds_of(stream, 0, 1)  # refuses what was used up
+    rounds_of(stream, slice(1))  # refuses what was used up
 
     def prices_of(plans: Plans) -> FloatArray:
         if motion.plans.name == plans.name:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -42,12 +43,8 @@ def read_numbers(name: str, array: npt.ArrayLike) -> npt.NDArray[Any]:
     if numbers.dtype.itemsize > 8:
         with np.errstate(over="ignore"):
             doubles = numbers.astype(np.float64)
-        beyond = np.isinf(doubles) & np.isfinite(numbers)
-        if beyond.any():
-            where = first_index(beyond)
-            raise InputError(
-                f"{name}{list(where)} is {numbers[where]!s}, but must fit into 64 bits: use a larger unit."
-            )
+        fits = np.isfinite(doubles) | ~np.isfinite(numbers)
+        check_entries(name, numbers, fits, "must fit into 64 bits: use a larger unit")
         return doubles
     return numbers
 
@@ -81,36 +78,34 @@ def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int, ...], re
 
 
 def check_finite(name: str, numbers: npt.NDArray[Any], offset: tuple[int, ...] = ()) -> None:
-    """Refuse NaN and infinity; `offset` is added to the index that the message names."""
+    """Refuse NaN and infinity."""
     if numbers.dtype.kind == "f":
-        _check_entries(name, numbers, np.isfinite(numbers), offset, "every entry must be finite")
+        rule = "every entry must be finite: replace or drop it"
+        check_entries(name, numbers, np.isfinite(numbers), rule, offset)
 
 
 def check_losses(name: str, losses: npt.NDArray[Any], offset: tuple[int, ...] = ()) -> None:
-    """Refuse NaN and -inf; inf says that an action is not allowed. `offset`: as in `check_finite`."""
-    rule = "every loss must be a number, or inf where an action is not allowed"
-    _check_entries(name, losses, losses > -np.inf, offset, rule)
+    """Refuse NaN and -inf; inf says that an action is not allowed."""
+    rule = "every loss must be a number, or inf where an action is not allowed: replace or drop it"
+    check_entries(name, losses, losses > -np.inf, rule, offset)
 
 
-def _check_entries(
-    name: str, numbers: npt.NDArray[Any], sound: BoolArray, offset: tuple[int, ...], rule: str
+def check_entries(
+    name: str, numbers: npt.NDArray[Any], sound: BoolArray, rule: str, offset: tuple[int, ...] = ()
 ) -> None:
+    """Refuse the first entry that is not sound; `offset` is added to the index that the message names."""
     if not sound.all():
         where = first_index(~sound)
-        shown = tuple(i + o for i, o in zip(where, offset, strict=False)) + where[len(offset) :]
-        raise InputError(f"{name}{list(shown)} is {numbers[where]}, but {rule}: replace or drop it.")
+        shown = [i + o for i, o in zip_longest(where, offset, fillvalue=0)]
+        raise InputError(f"{name}{shown} is {numbers[where]!s}, but {rule}.")
 
 
 def read_distributions(name: str, rows: npt.NDArray[Any]) -> FloatArray:
     """A float64 copy of `rows`, each a distribution along the last axis, divided by its sum if it is off."""
     numbers = np.array(rows, dtype=np.float64, order="C")
     check_finite(name, numbers)
-    if numbers.size and numbers.min() < 0:
-        where = first_index(numbers < 0)
-        raise InputError(
-            f"{name}{list(where)} is {numbers[where]}, but a probability cannot be negative: "
-            f"check how the rows were built."
-        )
+    rule = "a probability cannot be negative: check how the rows were built"
+    check_entries(name, numbers, numbers >= 0, rule)
     for where in rows_to_divide(name, numbers.sum(axis=-1)):
         divide_by_sum(numbers[where])
     return numbers

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import (
@@ -26,7 +27,7 @@ from normalfan.problem.arrays import (
     read_numbers,
     release_pages,
 )
-from normalfan.problem.mdp import MDP, check_distinct, check_way_on
+from normalfan.problem.mdp import MDP, check_names, check_way_on
 from normalfan.problem.transitions import check_sparse
 
 Shape: TypeAlias = tuple[int, int, int]
@@ -307,15 +308,18 @@ def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:
     return names
 
 
-def rounds_of(stream: LossStream, first: int, stop: int) -> LossStream:
-    """The rounds from `first` up to `stop` of a stream that can be read more than once."""
+def rounds_of(
+    stream: LossStream, rows: slice | Sequence[int], names: Sequence[str] | None = None
+) -> LossStream:
+    """Some rounds of a stream that can be read more than once, and what they are called."""
     match stream:
         case ArrayLosses():
-            return ArrayLosses(stream.array[first:stop], stream.axes)
+            return ArrayLosses(stream.array[rows], stream.axes, round_names=names)
         case FactoredLosses():
-            return FactoredLosses(stream.coefficients[first:stop], stream.features)
+            known = {"round_names": names, "feature_names": stream.feature_names}
+            return FactoredLosses(stream.coefficients[rows], stream.features, **known)
         case Negated():
-            return Negated(rounds_of(stream.stream, first, stop))
+            return Negated(rounds_of(stream.stream, rows, names))
     raise InputError(
         f"losses are {type(stream).__name__}, but looking at a round again needs losses that can be read "
         f"again: pass an array, a file or factored losses."
@@ -384,18 +388,12 @@ def _expand(name: str, array: npt.NDArray[Any], axes: str, sizes: dict[str, int]
 def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
     if names is None:
         return None
-    if len(names) != count:
-        raise InputError(
-            f"{option} hold {len(names)} names, but there are {count} to give: give one name for each."
-        )
     known = tuple(map(str, names))
-    check_distinct(option, known)
+    check_names(option, known, count)
     return known
 
 
 def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:
-    from scipy import sparse
-
     if sparse.issparse(features):
         check_sparse("features", features)
         matrix = sparse.csr_array(features, dtype=np.float64)

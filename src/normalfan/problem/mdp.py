@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import (
@@ -113,7 +114,9 @@ class MDP:
         self.transitions, self.horizon = read_transitions(transitions, horizon)
         self.initial: FloatArray = _read_initial(initial, self.n_states)
         self.labels = labels or Labels()
-        _check_labels(self.labels, self.shape)
+        for kind, size in zip(_LABELS, self.shape, strict=True):
+            if (names := getattr(self.labels, kind)) is not None:
+                check_names(f"labels.{kind}", names, size)
         self.allowed: BoolArray | None = _read_allowed(allowed, self.shape)  # [H, S, A]; None: everything
         if self.allowed is not None:
             check_way_on(self, self.allowed, "allowed")
@@ -268,8 +271,6 @@ def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
 
 
 def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
-    from scipy import sparse
-
     kernels, start = [], 0
     shape = (arrays["indptr"].shape[1] - 1, len(arrays["initial"]))
     for k, indptr in enumerate(arrays["indptr"]):
@@ -318,23 +319,13 @@ def _read_allowed(allowed: npt.ArrayLike | None, shape: tuple[int, int, int]) ->
     return None if mask.all() else read_only(np.array(np.broadcast_to(mask, shape)))
 
 
-def _check_labels(labels: Labels, shape: tuple[int, int, int]) -> None:
-    """Refuse labels that do not name each index of a problem [H, S, A] exactly once."""
-    for kind, size in zip(_LABELS, shape, strict=True):
-        names = getattr(labels, kind)
-        if names is None:
-            continue
-        if len(names) != size:
-            raise InputError(
-                f"labels.{kind} hold {len(names)} names, but the problem has {size} {kind}: "
-                f"give one name for each."
-            )
-        check_distinct(f"labels.{kind}", names)
-
-
-def check_distinct(option: str, names: Sequence[str]) -> None:
-    """Refuse a name that comes twice."""
-    if len(set(names)) != len(names):
+def check_names(option: str, names: Sequence[str], count: int) -> None:
+    """Refuse names that do not name each of `count` things exactly once."""
+    if len(names) != count:
+        raise InputError(
+            f"{option} hold {len(names)} names, but there are {count} to give: give one name for each."
+        )
+    if len(set(names)) != count:
         places = dict[str, int]()
         again = next(i for i, name in enumerate(names) if places.setdefault(name, i) != i)
         raise InputError(

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError, check_whole
 from normalfan.problem.arrays import (
@@ -22,6 +23,7 @@ from normalfan.problem.arrays import (
     IntArray,
     SparseMatrix,
     check_dtype,
+    check_entries,
     divide_by_sum,
     first_index,
     read_distributions,
@@ -69,8 +71,6 @@ class Dense:
         return pushed.T
 
     def csr(self, step: int) -> Any:
-        from scipy import sparse
-
         return sparse.csr_array(self._rows(step))
 
     def _rows(self, step: int) -> FloatArray:
@@ -117,8 +117,6 @@ class Deterministic:
         return np.asarray(pushed, dtype=np.float64).reshape(self.n_states, *mass.shape[2:])
 
     def csr(self, step: int) -> Any:
-        from scipy import sparse
-
         n_rows = self.n_states * self.n_actions
         columns = self.nexts[step % self.n_kernels].reshape(-1)
         return sparse.csr_array(
@@ -135,8 +133,6 @@ def transitions_of_moves(
     `shape` is [K, S, A]. Kernels that are all the same become one. They are next states where every move is
     certain, sparse matrices where states have few successors, and dense ones otherwise.
     """
-    from scipy import sparse
-
     n_kernels, n_states, n_actions = shape
     height = n_states * n_actions
     stacked = sparse.csr_array((weights, (rows, nexts)), shape=(n_kernels * height, n_states))
@@ -167,9 +163,9 @@ def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int
     transitions: Transitions
     if isinstance(source, Dense | Sparse | Deterministic):
         transitions, stationary = source, source.n_kernels == 1
-    elif _is_sparse(source):
+    elif sparse.issparse(source):
         transitions, stationary = _read_sparse([source]), True
-    elif isinstance(source, list | tuple) and source and all(_is_sparse(item) for item in source):
+    elif isinstance(source, list | tuple) and source and all(sparse.issparse(item) for item in source):
         transitions, stationary = _read_sparse(source), False
     else:
         array = read_numbers("transitions", source)
@@ -206,13 +202,8 @@ def _read_nexts(array: npt.NDArray[Any], stationary: bool, horizon: int | None) 
         )
     n_states, n_actions = array.shape[-2:]
     _check_sizes(n_states, n_actions)
-    outside = (array < 0) | (array >= n_states)
-    if outside.any():
-        where = first_index(outside)
-        raise InputError(
-            f"transitions{list(where)} is {array[where]}, but a next state must be an index from 0 to "
-            f"{n_states - 1}: check the numbering of the states."
-        )
+    rule = f"a next state must be an index from 0 to {n_states - 1}: check the numbering of the states"
+    check_entries("transitions", array, (array >= 0) & (array < n_states), rule)
     return Deterministic(array[None] if stationary else array)
 
 
@@ -223,8 +214,6 @@ def _may_be_probabilities(array: npt.NDArray[Any]) -> bool:
 
 
 def _read_sparse(matrices: Sequence[SparseMatrix]) -> Sparse:
-    from scipy import sparse
-
     shape = matrices[0].shape
     if len(shape) != 2 or 0 in shape or shape[0] % shape[1]:
         raise InputError(
@@ -308,12 +297,8 @@ def check_compressed(
 
 
 def _check_indices(name: str, indices: npt.NDArray[Any], size: int) -> None:
-    outside = (indices < 0) | (indices >= size)
-    if outside.any():
-        at = first_index(outside)[0]
-        raise InputError(
-            f"{name}[{at}] is {indices[at]}, but must be from 0 to {size - 1}: build the matrix again."
-        )
+    rule = f"must be from 0 to {size - 1}: build the matrix again"
+    check_entries(name, indices, (indices >= 0) & (indices < size), rule)
 
 
 def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> int:
@@ -340,8 +325,3 @@ def _check_sizes(n_states: int, n_actions: int) -> None:
             f"transitions have no {what}, but every problem needs at least one state and every state "
             f"at least one action: check the shape of the array."
         )
-
-
-def _is_sparse(source: Any) -> bool:
-    # scipy is not imported to ask the question: whoever holds a scipy matrix has imported it.
-    return hasattr(source, "tocsr") and hasattr(source, "nnz")
