@@ -134,3 +134,13 @@ def test_bad_frames_and_folders_are_refused(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "0.parquet")
     (tmp_path / "1.parquet").write_bytes(b"no table")
     check_refusal(opened(tmp_path), f"{tmp_path} cannot be read")
+
+
+def test_stored_factored_losses_keep_the_names_of_their_features(tmp_path: Path) -> None:
+    names = {"round_names": ["mon", "tue"], "feature_names": ["power"]}
+    nf.io.save_losses(
+        nf.FactoredLosses(np.ones((2, 1)), np.ones((1, *MDP.shape)), **names), MDP, tmp_path / "days.npz"
+    )
+    read = nf.io.open_losses(tmp_path / "days.npz", MDP)
+    assert isinstance(read, nf.FactoredLosses)
+    assert (read.round_names, read.feature_names) == (("mon", "tue"), ("power",))

@@ -33,7 +33,7 @@ from normalfan.problem.losses import (
 )
 from normalfan.problem.mdp import MDP
 
-ROUND_LABELS = "round_labels"
+ROUND_LABELS, FEATURE_LABELS = "round_labels", "feature_labels"
 REWARDS = "rewards"  # an array of this name in a .npz file has rewards
 RULE = "losses are a .npy, .npz, .csv, .csv.gz or .parquet file"
 
@@ -167,6 +167,8 @@ def save_losses(
         if isinstance(losses, FactoredLosses):
             dense = losses.features.toarray().reshape(-1, *mdp.shape)
             arrays = {"coefficients": losses.coefficients, "features": dense}
+            if losses.feature_names is not None:
+                arrays[FEATURE_LABELS] = np.array(losses.feature_names)
         elif isinstance(losses, Negated):
             arrays = {REWARDS: loss_tables.every_round(losses.stream, mdp)}
         else:
@@ -218,15 +220,17 @@ def _some_rounds(path: Path, losses: LossStream, order: str | None, *ends: objec
 def _stored_losses(
     path: Path, arrays: dict[str, npt.NDArray[Any]], mdp: MDP | None, axes: str | None
 ) -> LossStream:
-    labels = arrays.pop(ROUND_LABELS, None)
-    names = None if labels is None else [str(name) for name in np.atleast_1d(labels)]
+    names, features = (
+        None if labels is None else [str(name) for name in np.atleast_1d(labels)]
+        for labels in (arrays.pop(ROUND_LABELS, None), arrays.pop(FEATURE_LABELS, None))
+    )
     if set(arrays) == {"coefficients", "features"}:
         if axes is not None:
             raise InputError(
                 f"axes is {axes!r}, but the features in {path} have all of [H, S, A]: leave it out."
             )
         _check_shape(path, "features", arrays["features"].shape[1:], mdp)
-        return FactoredLosses(arrays["coefficients"], arrays["features"], round_names=names)
+        return FactoredLosses(**arrays, round_names=names, feature_names=features)
     if len(arrays) != 1:
         shown = ", ".join(sorted(arrays)) or "nothing"
         raise InputError(

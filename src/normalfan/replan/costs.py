@@ -253,7 +253,7 @@ def _of_faces(
     costs = np.full((n_days, n_days), np.nan)
     with progress_bar("pricing faces", n_days, progress) as advance:
         for age in range(n_days):
-            later, plans = rounds_of(days, age, n_days), rounds_of(forecasts, 0, n_days - age)
+            later, plans = rounds_of(days, slice(age, None)), rounds_of(forecasts, slice(n_days - age))
             motion = price_stream(mdp, later, against=plans, ties=ties, detail="prices")
             costs[range(n_days - age), range(age, n_days)] = motion.prices
             advance(1)
