@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from normalfan.cli.output import AsJson, print_json
-from normalfan.cli.sources import Axes, Default, Features, Horizon, MaxMemory, Order, Rewards, Start, Unit
+from normalfan.cli.sources import ProblemOptions, with_problem_options_but
 from normalfan.errors import InputError
 from normalfan.text import amount
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from normalfan.jobs.fleet import FleetResult
 
 SOME_FAILED = 1
+COLUMNS = ("features", "default", "axes", "order", "horizon", "start", "rewards")  # what a row can say
+SHARED = ("first", "last", "max_memory")  # and what holds for all
 
 
+@with_problem_options_but("steps", "separator", "decimal")
 def fleet(
+    problem: ProblemOptions,
     table: Annotated[
         str | None,
         typer.Argument(
@@ -41,15 +45,6 @@ def fleet(
             help="With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
         ),
     ] = None,
-    features: Features = None,
-    default: Default = None,
-    axes: Axes = None,
-    order: Order = None,
-    horizon: Horizon = None,
-    start: Start = None,
-    rewards: Rewards = False,
-    unit: Unit = "",
-    max_memory: MaxMemory = None,
     gym_module: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,53 +70,41 @@ def fleet(
 
     Example:  normalfan fleet fleet.parquet --workers 8 --out priced
     """
-    options = {
-        "features": features,
-        "default": default,
-        "axes": axes,
-        "order": order,
-        "horizon": horizon,
-        "start": start,
-        "rewards": rewards or None,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    members, name = _members(table, model, losses, given, gym_module or [], max_memory)
     from normalfan.jobs import price_fleet
 
+    members, name = _members(table, model, losses, problem, gym_module or [])
     result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
     else:
-        _print(result, unit)
+        _print(result, problem.unit)
     if result.outcome.failed or result.totals.problems:
         raise typer.Exit(SOME_FAILED)
 
 
 def _members(
-    table: str | None,
-    model: str | None,
-    losses: str | None,
-    options: dict[str, Any],
-    gym_modules: list[str],
-    max_memory: int | None,
+    table: str | None, model: str | None, losses: str | None, problem: ProblemOptions, gym_modules: list[str]
 ) -> tuple[Members, str]:
     """The members, and the name that their results get by default."""
     from normalfan.jobs import Members
 
+    asked = {name: getattr(problem, name) for name in COLUMNS}
+    options = {name: value for name, value in asked.items() if value is not None and value is not False}
+    shared = {name: getattr(problem, name) for name in SHARED}
     if table is not None and model is None and losses is None:
         if options:
             raise InputError(
                 f"--{next(iter(options))} was given with a table of members, but each row says that for "
                 f"itself: make it a column of {table}."
             )
-        return Members.of_table(table, gym_modules=gym_modules, max_memory=max_memory), Path(table).stem
+        return Members.of_table(table, gym_modules=gym_modules, **shared), Path(table).stem
     if table is None and model is not None and losses is not None:
         if "axes" in options:
             raise InputError(
                 "--axes was given with a dataset of tables, but axes are those of arrays: leave it out, or "
                 "list the arrays in a table of members that has the column axes."
             )
-        return Members.of_dataset(model, losses, max_memory=max_memory, **options), Path(losses).name
+        return Members.of_dataset(model, losses, **options, **shared), Path(losses).name
     raise InputError(
         "a fleet is named in part or twice, but must be either a table, or a model with its losses: give "
         "FLEET, or --model MODEL --losses DIR."

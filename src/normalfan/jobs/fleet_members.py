@@ -72,7 +72,7 @@ class Members:
     _folder: Path  # where relative paths start
     _count: int
     _gym_modules: frozenset[str]  # that may be imported
-    _max_memory: int | None  # bytes that reading a member may take
+    _shared: Mapping[str, Any]  # what holds for every member, beside its row
 
     def __len__(self) -> int:
         return self._count
@@ -85,22 +85,29 @@ class Members:
             with _readable(self._table):
                 rows = self._rows.slice(first, ROWS_AT_ONCE).collect()
             for row in rows.iter_rows(named=True):
-                given = {name: value for name, value in row.items() if value is not None}
+                entries = (row | self._shared).items()
+                given = {name: value for name, value in entries if value is not None}
                 named: dict[str, Any] = {"member": str(row["member"])}
                 if problem := _problem_of(given, self._gym_modules):
                     yield named | {"problem": problem}
                 else:
                     located = {name: str(self._folder / path) for name, path in files_of(given).items()}
-                    limit = {} if self._max_memory is None else {"max_memory": self._max_memory}
-                    yield given | named | located | limit
+                    yield given | named | located
 
     @classmethod
     def of_table(
-        cls, path: str | Path, *, gym_modules: Collection[str] = (), max_memory: int | None = None
+        cls,
+        path: str | Path,
+        *,
+        gym_modules: Collection[str] = (),
+        first: str | None = None,
+        last: str | None = None,
+        max_memory: int | None = None,
     ) -> Members:
         """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
         `default`, `axes`, `order`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its
         folder. Models `gym:MODULE:ID`, which import a module, are priced only if it is one of `gym_modules`.
+        Of every stream the rounds from `first` to `last` are priced.
         """
         table = Path(path).absolute()
         with _readable(table):
@@ -119,7 +126,8 @@ class Members:
             count = int(rows.select(polars.len()).collect().item())
             _check_rows(table, rows, count)
             _check_names(table, rows, count)
-        return cls(rows, table, table.parent, count, frozenset(gym_modules), max_memory)
+        shared = {"first": first, "last": last, "max_memory": max_memory}
+        return cls(rows, table, table.parent, count, frozenset(gym_modules), shared)
 
     @classmethod
     def of_dataset(
@@ -133,6 +141,8 @@ class Members:
         horizon: int | None = None,
         start: str | None = None,
         rewards: bool = False,
+        first: str | None = None,
+        last: str | None = None,
         max_memory: int | None = None,
     ) -> Members:
         """Members that share one model and options, with streams in a dataset ``member=NAME/*.parquet``.
@@ -153,17 +163,15 @@ class Members:
             )
         written = [name.removeprefix(PREFIX) for name in names]
         members = list(map(unquote, written))
-        paths = {"model": str(model), "features": None if features is None else str(features)}
-        options = {"default": default, "order": order, "horizon": horizon, "start": start}
+        named = members if len(set(members)) == len(names) else written
+        options = {"model": str(model), "features": None if features is None else str(features)}
+        options |= {"default": default, "order": order, "horizon": horizon, "start": start}
         options |= {"rewards": rewards or None}
-        rows = polars.LazyFrame(
-            {
-                "member": members if len(set(members)) == len(names) else written,
-                "losses": [str(root / name) for name in names],
-            }
-        ).with_columns(**{name: polars.lit(value) for name, value in (paths | options).items()})
+        rows = polars.LazyFrame({"member": named, "losses": [str(root / name) for name in names]})
+        rows = rows.with_columns(**{name: polars.lit(value) for name, value in options.items()})
+        shared = {"first": first, "last": last, "max_memory": max_memory}
         modules = frozenset(filter(None, [gym_module_of(str(model))]))  # named by the user, not by a table
-        return cls(rows, root, Path.cwd(), len(names), modules, max_memory)
+        return cls(rows, root, Path.cwd(), len(names), modules, shared)
 
 
 def files_of(member: Mapping[str, Any]) -> dict[str, Path]:
@@ -250,7 +258,7 @@ def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
 
 def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
     mdp = load(member["model"], **{name: member.get(name) for name in ("horizon", "start", "max_memory")})
-    names = ("features", "default", "axes", "order", "max_memory")
+    names = ("features", "default", "axes", "order", "first", "last", "max_memory")
     options: dict[str, Any] = {name: member.get(name) for name in names}
     stream = open_losses(member["losses"], mdp, **options)
     return mdp, rewards(stream) if member.get("rewards") else stream
