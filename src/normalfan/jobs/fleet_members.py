@@ -72,7 +72,7 @@ class Members:
     _folder: Path  # where relative paths start
     _count: int
     _gym_modules: frozenset[str]  # that may be imported
-    _shared: Mapping[str, Any]  # what holds for every member, beside its row
+    _shared: dict[str, Any]  # what holds for every member, beside its row
 
     def __len__(self) -> int:
         return self._count
@@ -164,9 +164,9 @@ class Members:
         written = [name.removeprefix(PREFIX) for name in names]
         members = list(map(unquote, written))
         named = members if len(set(members)) == len(names) else written
-        options = {"model": str(model), "features": None if features is None else str(features)}
-        options |= {"default": default, "order": order, "horizon": horizon, "start": start}
-        options |= {"rewards": rewards or None}
+        options = {"default": default, "order": order, "horizon": horizon, "start": start}
+        options |= {"rewards": rewards or None, "model": str(model)}
+        options |= {"features": None if features is None else str(features)}
         rows = polars.LazyFrame({"member": named, "losses": [str(root / name) for name in names]})
         rows = rows.with_columns(**{name: polars.lit(value) for name, value in options.items()})
         shared = {"first": first, "last": last, "max_memory": max_memory}
