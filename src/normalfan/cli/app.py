@@ -19,12 +19,11 @@ from normalfan._version import __version__
 from normalfan.cli.demo import demo
 from normalfan.cli.fan import fan
 from normalfan.cli.fleet import fleet
-from normalfan.cli.output import has_room
+from normalfan.cli.output import complain, has_room
 from normalfan.cli.price import price
 from normalfan.cli.replan import replan
 from normalfan.cli.watch import watch
 from normalfan.errors import InputError, WorkStopped
-from normalfan.text import printable
 
 FAILED, BAD_INPUT = 1, 2
 COMPANION = "normalfan_paper"
@@ -105,5 +104,5 @@ def main() -> None:
 def _end(code: int, message: object) -> NoReturn:
     with suppress(OSError):  # the exit code is still seen by somebody
         if has_room(sys.stderr):
-            typer.echo(f"normalfan: {printable(message)}", err=True)
+            complain(message)
     sys.exit(code)

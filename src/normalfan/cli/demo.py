@@ -9,7 +9,7 @@ import typer
 
 import normalfan as nf
 from normalfan import text
-from normalfan.cli.output import AsJson, frame_of_rounds, print_json, print_summary
+from normalfan.cli.output import AsJson, complain, frame_of_rounds, print_json, print_summary
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
 
@@ -61,7 +61,7 @@ def demo(
         _print_when(motion, summary.value, week)
         typer.echo(f"Report: {page} (works offline). {SOURCE}" if page else SOURCE)
     if missing:
-        typer.echo(f"normalfan: no report was written: {missing}", err=True)
+        complain(f"no report was written: {missing}")
 
 
 def _page_to_write(report: str | None) -> tuple[str | None, str]:

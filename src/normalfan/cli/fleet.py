@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from normalfan.cli.output import AsJson, print_json
+from normalfan.cli.output import AsJson, complain, print_json
 from normalfan.cli.sources import ProblemOptions, with_problem_options_but
 from normalfan.errors import InputError
-from normalfan.text import amount
+from normalfan.text import amount, printable
 
 if TYPE_CHECKING:
     from normalfan.jobs import Cell, Members
@@ -139,33 +139,26 @@ def _span(cell: Cell) -> list[str]:
 
 
 def _print(result: FleetResult, unit: str) -> None:
-    totals = result.totals
+    totals, outcome = result.totals, result.outcome
     typer.echo(
         f"{totals.members:,} members, {totals.rounds:,} rounds: {totals.free:,} free, "
         f"{totals.negligible:,} negligible, {totals.priced:,} priced. "
         f"Keeping the plan of the round before cost {amount(totals.total, unit)} in all."
     )
-    if totals.worst_round is not None and totals.worst_round.worst_price > 0:
-        worst = totals.worst_round
-        typer.echo(
-            f"Costliest round: {worst.worst_round} of {worst.member}, {amount(worst.worst_price, unit)}."
-        )
+    if (worst := totals.worst_round) is not None and worst.worst_price > 0:
+        place = printable(f"{worst.worst_round} of {worst.member}")
+        typer.echo(f"Costliest round: {place}, {amount(worst.worst_price, unit)}.")
         typer.echo("Costliest members:")
         for one in totals.costliest:
-            typer.echo(
-                f"  {one.member}: {amount(one.total, unit)} in all, {amount(one.worst_price, unit)} of it in "
-                f"round {one.worst_round}"
-            )
+            total, most = (amount(price, unit) for price in (one.total, one.worst_price))
+            line = f"  {one.member}: {total} in all, {most} of it in round {one.worst_round}"
+            typer.echo(printable(line))
     for member, problem in totals.problem_list:
-        typer.echo(f"normalfan: {member}: {problem}", err=True)
+        complain(f"{member}: {problem}")
     if totals.problems > len(totals.problem_list):
-        typer.echo(f"normalfan: {totals.problems:,} members could not be priced.", err=True)
-    if result.outcome.failed:
-        typer.echo(
-            f"normalfan: {result.outcome.failed:,} cells failed, and are tried again next time.", err=True
-        )
-    if result.outcome.damaged:
-        typer.echo(
-            f"normalfan: {result.outcome.damaged:,} results were damaged and computed again.", err=True
-        )
+        complain(f"{totals.problems:,} members could not be priced.")
+    if outcome.failed:
+        complain(f"{outcome.failed:,} cells failed, and are tried again next time.")
+    if outcome.damaged:
+        complain(f"{outcome.damaged:,} results were damaged and computed again.")
     typer.echo(f"By member: {result.members}; with every round: {result.cells}")
