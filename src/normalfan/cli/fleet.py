@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from normalfan.jobs.fleet import FleetResult
 
 SOME_FAILED = 1
-COLUMNS = ("features", "default", "axes", "order", "horizon", "start", "rewards")  # what a row can say
-SHARED = ("first", "last", "max_memory")  # and what holds for all
 
 
 @with_problem_options_but("steps", "separator", "decimal")
@@ -87,10 +85,11 @@ def _members(
 ) -> tuple[Members, str]:
     """The members, and the name that their results get by default."""
     from normalfan.jobs import Members
+    from normalfan.jobs.fleet_members import OPTIONAL
 
-    asked = {name: getattr(problem, name) for name in COLUMNS}
+    asked = {name: getattr(problem, name) for name in OPTIONAL}
     options = {name: value for name, value in asked.items() if value is not None and value is not False}
-    shared = {name: getattr(problem, name) for name in SHARED}
+    shared = {name: getattr(problem, name) for name in ("first", "last", "max_memory")}
     if table is not None and model is None and losses is None:
         if options:
             raise InputError(

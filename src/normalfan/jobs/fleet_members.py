@@ -30,7 +30,6 @@ from normalfan.problem.mdp import MDP
 from normalfan.sources import digest_of_code
 
 REQUIRED = ("member", "model", "losses")
-OPTIONAL = ("features", "default", "axes", "order", "horizon", "start", "rewards")
 PATHS = ("model", "losses", "features")
 
 ROWS_AT_ONCE = 8192  # of a table, that are read together
@@ -48,7 +47,21 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "rewards": ((bool,), "a boolean, true or false"),
 }
 
+OPTIONAL = ("features", *TYPES)
 KINDS = ("free", "negligible", "priced")  # of rounds
+
+SCHEMA: dict[str, Any] = {
+    "member": polars.String,
+    "rounds": polars.Int64,
+    **dict.fromkeys(KINDS, polars.Int64),  # the first round has no plan before it and is none of these
+    "total": polars.Float64,
+    "worst_price": polars.Float64,
+    "worst_round": polars.String,
+    "price": polars.List(polars.Float64),  # an entry for each round
+    "value": polars.List(polars.Float64),
+    "crossed": polars.List(polars.Boolean),
+    "problem": polars.String,  # why the member could not be priced; then the rest is empty
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -251,9 +264,7 @@ def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
         _check_module(module, digest)
     # Members often share a model; remembered for this cell only, since files may change between cells.
     load = lru_cache(maxsize=8)(load_mdp)
-    return polars.DataFrame(
-        [_priced(member, load) for member in settings["members"]], schema=schema_of_rows()
-    )
+    return polars.DataFrame([_priced(member, load) for member in settings["members"]], schema=SCHEMA)
 
 
 def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
@@ -262,21 +273,6 @@ def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) 
     options: dict[str, Any] = {name: member.get(name) for name in names}
     stream = open_losses(member["losses"], mdp, **options)
     return mdp, rewards(stream) if member.get("rewards") else stream
-
-
-def schema_of_rows() -> dict[str, Any]:
-    return {
-        "member": polars.String,
-        "rounds": polars.Int64,
-        **dict.fromkeys(KINDS, polars.Int64),  # the first round has no plan before it and is none of these
-        "total": polars.Float64,
-        "worst_price": polars.Float64,
-        "worst_round": polars.String,
-        "price": polars.List(polars.Float64),  # an entry for each round
-        "value": polars.List(polars.Float64),
-        "crossed": polars.List(polars.Boolean),
-        "problem": polars.String,  # why the member could not be priced; then the rest is empty
-    }
 
 
 def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, Any]:
