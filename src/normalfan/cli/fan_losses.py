@@ -60,7 +60,8 @@ class LossReader:
         else:
             file, rounds = self.losses, given
         stream = self.problem.losses(file, self.mdp)
-        ends = [_round(stream, option, name) for name in rounds.split("..", 1) if name]
+        names = [name for name in rounds.split("..", 1) if name] or [rounds]
+        ends = [_round(stream, option, name) for name in names]
         rows = [_losses_of(rounds_of(stream, t, t + 1), self.mdp)[0] for t in ends]
         losses = [as_finite_loss(self.mdp, row, f"{option} is drawn") for row in rows]
         return losses[0] if len(losses) == 1 else losses[1] - losses[0]
