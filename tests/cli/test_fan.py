@@ -114,6 +114,7 @@ def test_pictures_are_written_and_the_same_twice(
 REFUSALS = [
     (("--at", "2", "--along", "2..3", "3..4"), "--at is 2"),
     ((*PLANE, "--at", "9"), "'9'"),
+    ((*PLANE, "--at", ".."), "'..'"),
     ((*PLANE, "--at", "FOLDER/no.npy"), "no.npy"),
     ((*PLANE, "--at", "FOLDER/cut.npy"), "cut.npy"),
     ((*PLANE, "--at", "FOLDER/small.npy"), "small.npy has shape [3, 5, 5]"),

@@ -360,6 +360,26 @@ def test_every_line_bad_is_an_exit_code_a_count_and_the_first_of_them(run: Run) 
     assert run(*KEPT, lines=["oops", LINES[0]]).code == 0  # skipped: it was priced before
 
 
+def test_tables_in_another_dialect_are_read_as_the_same_problem(run: Run) -> None:
+    Path("model.csv").write_text(
+        "state,action,next_state,probability\nx,a,x,0.5\nx,a,y,0.5\nx,b,x,1\ny,a,y,1\n"
+    )
+    Path("features.csv").write_text("feature,step,action,value\nk,1,b,1.5\n")
+    lines = [json.dumps({"round": t, "theta": [(-1) ** t]}) for t in range(4)]
+    options = ("--start", "x", "--features", "features.csv")
+    expected = run(*options, "--horizon", "2", model="model.csv", lines=lines)
+    assert expected.code == 0
+    assert sum(record["price"] for record in records(expected.out)) > 0  # type: ignore[misc]
+    for name in ("model.csv", "features.csv"):
+        Path(name).write_text(
+            Path(name).read_text().replace(",", ";").replace(".", ",").replace(";1;b", ";pm;b")
+        )
+    dialect = ("--separator", ";", "--decimal", ",", "--steps", "am,pm")
+    said_otherwise = run(*options, *dialect, model="model.csv", lines=lines)
+    named = [record | {"costliest": None} for record in records(said_otherwise.out)]
+    assert named == [record | {"costliest": None} for record in records(expected.out)]
+
+
 def test_a_resumed_watch_refuses_changed_features(run: Run) -> None:
     table = "feature,step,state,action,value\na,0,0,0,1\nb,0,0,1,{}\n"
     lines = [json.dumps({"round": t, "theta": [t, 1]}) for t in range(3)]

@@ -180,6 +180,23 @@ def test_a_file_that_only_the_client_sees_fails_and_leaves_no_result(fleet: Path
     check_refusal(cell.compute, "m3.npy")
 
 
+@pytest.mark.processes
+def test_some_rounds_of_every_member(fleet: Path, tmp_path: Path) -> None:
+    command = ("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1", "--json")
+    told = run(*command, "--from", "1", "--to", "2")
+    assert told.returncode == 0, told.stderr
+    motions = []
+    for i in range(7):
+        mdp = load_mdp(fleet.parent / f"m{i}.npz")
+        stream = open_losses(fleet.parent / f"m{i}.npy", mdp, first=1, last=2)
+        motions.append(nf.price_stream(mdp, stream))
+    totals = json.loads(told.stdout)
+    assert totals["total"] == math.fsum(motion.total for motion in motions)
+    assert totals["rounds"] == sum(len(motion.prices) for motion in motions)
+    none = run(*command, "--from", "1000")
+    assert (none.returncode, "no round lies from 1000" in none.stdout) == (1, True)
+
+
 def test_a_dataset_of_streams_for_one_model(tmp_path: Path, rng: np.random.Generator) -> None:
     problem = random_problem(rng)
     mdp = problem.mdp()
@@ -204,6 +221,10 @@ def test_a_dataset_of_streams_for_one_model(tmp_path: Path, rng: np.random.Gener
         tmp_path / "model.npz", tmp_path / "streams", features=tmp_path / "features.csv"
     )
     check_members(price_fleet(members, tmp_path / "out", Serial()), streams)
+    some = Members.of_dataset(
+        tmp_path / "model.npz", tmp_path / "streams", features=tmp_path / "features.csv", last="2"
+    )
+    assert price_fleet(some, tmp_path / "some", Serial()).totals.rounds == 2 * 3
     (folder / "part-1.parquet").write_bytes(b"no table")
     broken = price_fleet(members, tmp_path / "out", Serial()).totals
     assert (broken.members, broken.problems) == (1, 1)

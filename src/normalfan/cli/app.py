@@ -11,7 +11,7 @@ import importlib.util
 import io
 import sys
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -19,12 +19,11 @@ from normalfan._version import __version__
 from normalfan.cli.demo import demo
 from normalfan.cli.fan import fan
 from normalfan.cli.fleet import fleet
-from normalfan.cli.output import has_room
+from normalfan.cli.output import complain, has_room
 from normalfan.cli.price import price
 from normalfan.cli.replan import replan
 from normalfan.cli.watch import watch
 from normalfan.errors import InputError, WorkStopped
-from normalfan.text import printable
 
 FAILED, BAD_INPUT = 1, 2
 COMPANION = "normalfan_paper"
@@ -81,37 +80,29 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False, prog_name="normalfan"))
     except USAGE_ERROR as error:
-        _complain(_sentence_of(error))
-        sys.exit(BAD_INPUT)
+        # A command line that the parser did not understand, in the words of all refusals.
+        command = error.ctx.command_path if error.ctx else "normalfan"
+        reason = " ".join(error.format_message().split()).rstrip(".")
+        rule = f"but takes only what its help lists: see {command} --help."
+        _end(BAD_INPUT, f"the command is not understood ({reason}), {rule}")
     except InputError as error:
-        _complain(error)
-        sys.exit(BAD_INPUT)
+        _end(BAD_INPUT, error)
     except WorkStopped as stopped:
-        _complain(stopped)
-        sys.exit(FAILED)
+        _end(FAILED, stopped)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain about it at exit.
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        _complain(
+        _end(
+            FAILED,
             f"{error.filename or 'a file'} could not be read or written ({error.strerror}), but this command "
-            f"needs it: check the path, its permissions and the space left."
+            f"needs it: check the path, its permissions and the space left.",
         )
-        sys.exit(FAILED)
 
 
-def _sentence_of(error: Any) -> str:
-    """A command line that the parser did not understand, in the words of all refusals."""
-    command = error.ctx.command_path if error.ctx else "normalfan"
-    reason = " ".join(error.format_message().split()).rstrip(".")
-    return (
-        f"the command is not understood ({reason}), but takes only what its help lists: see {command} --help."
-    )
-
-
-def _complain(message: object) -> None:
+def _end(code: int, message: object) -> NoReturn:
     with suppress(OSError):  # the exit code is still seen by somebody
-        if not has_room(sys.stderr):
-            return
-        typer.echo(f"normalfan: {printable(message)}", err=True)
+        if has_room(sys.stderr):
+            complain(message)
+    sys.exit(code)

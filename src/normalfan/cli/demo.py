@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 import normalfan as nf
 from normalfan import text
-from normalfan.cli.output import AsJson, frame_of_rounds, print_json, print_summary
+from normalfan.cli.output import AsJson, complain, frame_of_rounds, print_json, print_summary
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
 
@@ -19,10 +18,7 @@ STORM_URI = ("2021-02-12", "2021-02-20")
 PAGE = "normalfan-battery.html"
 
 
-@dataclass(frozen=True, slots=True)
-class Week:
-    """Seven days in a row."""
-
+class Week(NamedTuple):
     first: str
     last: str
     price: float
@@ -57,7 +53,7 @@ def demo(
     week = _costliest_week(motion, market.dates)
     if as_json:
         days = frame_of_rounds(motion, summary).to_dicts()
-        story = {"summary": summary.to_dict(), "costliest_week": asdict(week), "report": page}
+        story = {"summary": summary.to_dict(), "costliest_week": week._asdict(), "report": page}
         print_json(story | {"rounds": days})
     else:
         typer.echo(f"{title}, {summary.rounds} days. What if it runs yesterday's plan?\n")
@@ -65,7 +61,7 @@ def demo(
         _print_when(motion, summary.value, week)
         typer.echo(f"Report: {page} (works offline). {SOURCE}" if page else SOURCE)
     if missing:
-        typer.echo(f"normalfan: no report was written: {missing}", err=True)
+        complain(f"no report was written: {missing}")
 
 
 def _page_to_write(report: str | None) -> tuple[str | None, str]:

@@ -44,7 +44,7 @@ def fan(
 
     Example:  normalfan fan model.npz --losses losses.csv --at 11 --along 11..12 12..13 --out fan.html
     """
-    from normalfan.cli.fan_losses import LossReader, losses_of, read_grid
+    from normalfan.cli.fan_losses import LossReader, read_grid
     from normalfan.report import Plane, draw_fan, write_fan
     from normalfan.report.page import check_fan, fan_sentences
 
@@ -59,8 +59,7 @@ def fan(
             f"--along is {along[0]} {along[1]}, but a plane needs two directions that differ and are not "
             f"zero: choose others."
         )
-    stops, prices, stream = source.path(path)
-    rounds = [] if stream is None else losses_of(stream, mdp)
+    stops, prices, rounds = source.path(path)
     picture = draw_fan(mdp, plane, grid, grid, rounds)
     if out is not None:
         title = f"The fan of {Path(model).name} at {at}"

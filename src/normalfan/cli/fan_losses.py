@@ -15,9 +15,11 @@ import numpy as np
 
 from normalfan.cli.sources import ProblemOptions
 from normalfan.errors import InputError
+from normalfan.files import map_npy
+from normalfan.io.tables import existing_file
 from normalfan.pricing.stream import price_stream
-from normalfan.problem.arrays import FloatArray, read_numbers
-from normalfan.problem.losses import LossStream, as_finite_loss, as_loss, names_of_rounds, rounds_of
+from normalfan.problem.arrays import FloatArray
+from normalfan.problem.losses import LossStream, as_finite_loss, names_of_rounds, rounds_of
 from normalfan.problem.mdp import MDP
 
 MOST_STOPS = 1000
@@ -48,7 +50,8 @@ class LossReader:
         if found := _IN_A_FILE.fullmatch(given):
             file, rounds = found["file"], found["rounds"]
         elif given.endswith(".npy"):
-            return _read_loss(self.mdp, option, given) * (-1.0 if self.problem.rewards else 1.0)
+            loss = as_finite_loss(self.mdp, map_npy(existing_file(given)), f"{option} is drawn", given)
+            return -loss if self.problem.rewards else loss
         elif self.losses is None:
             raise InputError(
                 f"{option} is {given}, but that names no file: write loss.npy or losses.csv:ROUND, or pass "
@@ -57,19 +60,20 @@ class LossReader:
         else:
             file, rounds = self.losses, given
         stream = self.problem.losses(file, self.mdp)
-        ends = [_round(stream, option, name) for name in rounds.split("..", 1) if name]
+        names = [name for name in rounds.split("..", 1) if name] or [rounds]
+        ends = [_round(stream, option, name) for name in names]
         rows = [losses_of(rounds_of(stream, [t]), self.mdp)[0] for t in ends]
         losses = [as_finite_loss(self.mdp, row, f"{option} is drawn") for row in rows]
         return losses[0] if len(losses) == 1 else losses[1] - losses[0]
 
-    def path(self, given: str | None) -> tuple[list[str], list[float], LossStream | None]:
+    def path(self, given: str | None) -> tuple[list[str], list[float], list[FloatArray]]:
         """Names, prices and losses of the rounds to draw."""
         if self.losses is None:
             if given is not None:
                 raise InputError(
                     f"--path is {given}, but there are no losses to take it from: pass --losses."
                 )
-            return [], [], None
+            return [], [], []
         stream = self.problem.losses(self.losses, self.mdp)
         first, last = 0, (stream.n_rounds or 0) - 1
         if given is not None:
@@ -83,19 +87,7 @@ class LossReader:
         part = rounds_of(stream, slice(first, last + 1))
         names = names_of_rounds(stream)
         stops = [names[t] if names else f"round {t}" for t in range(first, last + 1)]
-        return stops, price_stream(self.mdp, part).prices.tolist(), part
-
-
-def _read_loss(mdp: MDP, option: str, file: str) -> FloatArray:
-    try:
-        array = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError):
-        raise InputError(
-            f"{option} is {file}, but that is not a complete NumPy array: write it with numpy.save."
-        ) from None
-    except FileNotFoundError:
-        raise InputError(f"{option} is {file}, but there is no such file: check the path.") from None
-    return as_loss(mdp, read_numbers(file, array), file)
+        return stops, price_stream(self.mdp, part).prices.tolist(), _losses_of(part, self.mdp)
 
 
 def _round(stream: LossStream, option: str, name: str) -> int:
@@ -108,6 +100,6 @@ def _round(stream: LossStream, option: str, name: str) -> int:
     raise InputError(f"{option} names round {name!r}, but the rounds are {known}: choose one of them.")
 
 
-def losses_of(stream: LossStream, mdp: MDP) -> list[FloatArray]:
+def _losses_of(stream: LossStream, mdp: MDP) -> list[FloatArray]:
     """The losses of a stream of at most `MOST_STOPS` rounds."""
     return [np.array(loss) for block in stream.blocks(mdp.shape, MOST_STOPS) for loss in block]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from normalfan.cli.output import AsJson, print_json
-from normalfan.cli.sources import Axes, Default, Features, Horizon, MaxMemory, Order, Rewards, Start, Unit
+from normalfan.cli.output import AsJson, complain, print_json
+from normalfan.cli.sources import ProblemOptions, with_problem_options_but
 from normalfan.errors import InputError
-from normalfan.text import amount
+from normalfan.text import amount, printable
 
 if TYPE_CHECKING:
     from normalfan.jobs import Cell, Members
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 SOME_FAILED = 1
 
 
+@with_problem_options_but("steps", "separator", "decimal")
 def fleet(
+    problem: ProblemOptions,
     table: Annotated[
         str | None,
         typer.Argument(
@@ -41,15 +43,6 @@ def fleet(
             help="With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
         ),
     ] = None,
-    features: Features = None,
-    default: Default = None,
-    axes: Axes = None,
-    order: Order = None,
-    horizon: Horizon = None,
-    start: Start = None,
-    rewards: Rewards = False,
-    unit: Unit = "",
-    max_memory: MaxMemory = None,
     gym_module: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,53 +68,42 @@ def fleet(
 
     Example:  normalfan fleet fleet.parquet --workers 8 --out priced
     """
-    options = {
-        "features": features,
-        "default": default,
-        "axes": axes,
-        "order": order,
-        "horizon": horizon,
-        "start": start,
-        "rewards": rewards or None,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    members, name = _members(table, model, losses, given, gym_module or [], max_memory)
     from normalfan.jobs import price_fleet
 
+    members, name = _members(table, model, losses, problem, gym_module or [])
     result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
     else:
-        _print(result, unit)
+        _print(result, problem.unit)
     if result.outcome.failed or result.totals.problems:
         raise typer.Exit(SOME_FAILED)
 
 
 def _members(
-    table: str | None,
-    model: str | None,
-    losses: str | None,
-    options: dict[str, Any],
-    gym_modules: list[str],
-    max_memory: int | None,
+    table: str | None, model: str | None, losses: str | None, problem: ProblemOptions, gym_modules: list[str]
 ) -> tuple[Members, str]:
     """The members, and the name that their results get by default."""
     from normalfan.jobs import Members
+    from normalfan.jobs.fleet_members import OPTIONAL
 
+    asked = {name: getattr(problem, name) for name in OPTIONAL}
+    options = {name: value for name, value in asked.items() if value is not None and value is not False}
+    shared = {name: getattr(problem, name) for name in ("first", "last", "max_memory")}
     if table is not None and model is None and losses is None:
         if options:
             raise InputError(
                 f"--{next(iter(options))} was given with a table of members, but each row says that for "
                 f"itself: make it a column of {table}."
             )
-        return Members.of_table(table, gym_modules=gym_modules, max_memory=max_memory), Path(table).stem
+        return Members.of_table(table, gym_modules=gym_modules, **shared), Path(table).stem
     if table is None and model is not None and losses is not None:
         if "axes" in options:
             raise InputError(
                 "--axes was given with a dataset of tables, but axes are those of arrays: leave it out, or "
                 "list the arrays in a table of members that has the column axes."
             )
-        return Members.of_dataset(model, losses, max_memory=max_memory, **options), Path(losses).name
+        return Members.of_dataset(model, losses, **options, **shared), Path(losses).name
     raise InputError(
         "a fleet is named in part or twice, but must be either a table, or a model with its losses: give "
         "FLEET, or --model MODEL --losses DIR."
@@ -156,33 +138,26 @@ def _span(cell: Cell) -> list[str]:
 
 
 def _print(result: FleetResult, unit: str) -> None:
-    totals = result.totals
+    totals, outcome = result.totals, result.outcome
     typer.echo(
         f"{totals.members:,} members, {totals.rounds:,} rounds: {totals.free:,} free, "
         f"{totals.negligible:,} negligible, {totals.priced:,} priced. "
         f"Keeping the plan of the round before cost {amount(totals.total, unit)} in all."
     )
-    if totals.worst_round is not None and totals.worst_round.worst_price > 0:
-        worst = totals.worst_round
-        typer.echo(
-            f"Costliest round: {worst.worst_round} of {worst.member}, {amount(worst.worst_price, unit)}."
-        )
+    if (worst := totals.worst_round) is not None and worst.worst_price > 0:
+        place = printable(f"{worst.worst_round} of {worst.member}")
+        typer.echo(f"Costliest round: {place}, {amount(worst.worst_price, unit)}.")
         typer.echo("Costliest members:")
         for one in totals.costliest:
-            typer.echo(
-                f"  {one.member}: {amount(one.total, unit)} in all, {amount(one.worst_price, unit)} of it in "
-                f"round {one.worst_round}"
-            )
+            total, most = (amount(price, unit) for price in (one.total, one.worst_price))
+            line = f"  {one.member}: {total} in all, {most} of it in round {one.worst_round}"
+            typer.echo(printable(line))
     for member, problem in totals.problem_list:
-        typer.echo(f"normalfan: {member}: {problem}", err=True)
+        complain(f"{member}: {problem}")
     if totals.problems > len(totals.problem_list):
-        typer.echo(f"normalfan: {totals.problems:,} members could not be priced.", err=True)
-    if result.outcome.failed:
-        typer.echo(
-            f"normalfan: {result.outcome.failed:,} cells failed, and are tried again next time.", err=True
-        )
-    if result.outcome.damaged:
-        typer.echo(
-            f"normalfan: {result.outcome.damaged:,} results were damaged and computed again.", err=True
-        )
+        complain(f"{totals.problems:,} members could not be priced.")
+    if outcome.failed:
+        complain(f"{outcome.failed:,} cells failed, and are tried again next time.")
+    if outcome.damaged:
+        complain(f"{outcome.damaged:,} results were damaged and computed again.")
     typer.echo(f"By member: {result.members}; with every round: {result.cells}")

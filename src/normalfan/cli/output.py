@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -38,38 +39,32 @@ def has_room(stream: TextIO | None) -> bool:
         return stream is not None and not stream.closed
 
 
+def complain(message: object) -> None:
+    typer.echo(f"normalfan: {printable(message)}", err=True)
+
+
 def print_json(document: Any, *, err: bool = False) -> None:
     typer.echo(as_json(document, indent=2), err=err)
 
 
 def print_summary(summary: Summary, unit: str) -> None:
     """A priced stream for people: a few sentences, and its costliest rounds as a table."""
-    from rich import box
-    from rich.table import Column, Table
-
     from normalfan.report.content import summary_paragraphs
 
-    console = plain_console()
+    width = plain_console().width
     for paragraph in summary_paragraphs(summary, unit):
-        typer.echo(textwrap.fill(printable(paragraph), console.width))
+        typer.echo(textwrap.fill(printable(paragraph), width))
     if not summary.costliest:
         return
     typer.echo("\nThe costliest rounds, and where most of the price is paid:")
-    table = Table(
-        Column("round", overflow="fold"),
-        Column("price", justify="right", no_wrap=True),
-        Column("share", justify="right", no_wrap=True),
-        Column("step", overflow="fold"),
-        Column(f"state: {summary.plan_in_short.removeprefix('the ')} → best action", overflow="fold"),
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    rows = []
     for one in summary.costliest:
         cell, share = one.cell, percent(one.price / summary.total)
         step = "–" if cell is None else f"{cell.step} ({percent(cell.paid / one.price)})"
         moves = "a near-tie" if cell is None else f"{cell.state}: {cell.action} → {cell.best_action}"
-        table.add_row(*map(printable, (one.name, amount(one.price, unit), share, step, moves)))
-    console.print(table)
+        rows.append((one.name, amount(one.price, unit), share, step, moves))
+    where = f"state: {summary.plan_in_short.removeprefix('the ')} → best action"
+    _print_table(("round", "price", "share", "step", where), rows)
 
 
 def print_gaps(gaps: list[tuple[str, str]]) -> None:
@@ -88,13 +83,23 @@ def plain_console() -> Console:
 
 def print_periods(periods: polars.DataFrame, unit: str) -> None:
     """Prices by week, month or year, as a table."""
-    from rich import box
-    from rich.table import Column, Table
+    rows = [
+        (period, amount(price, unit), amount(value, unit), f"{rounds:,}")
+        for period, price, value, rounds in periods.iter_rows()
+    ]
+    _print_table(("period", "price", "value", "rounds"), rows)
 
-    numeric = (Column(name, justify="right", no_wrap=True) for name in ("price", "value", "rounds"))
-    table = Table("period", *numeric, box=box.SIMPLE_HEAD, pad_edge=False)
-    for period, price, value, rounds in periods.iter_rows():
-        table.add_row(period, amount(price, unit), amount(value, unit), f"{rounds:,}")
+
+def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        is_number = name in ("price", "share", "value", "rounds")
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+    for row in rows:
+        table.add_row(*map(printable, row))
     plain_console().print(table)
 
 

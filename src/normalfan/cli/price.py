@@ -90,13 +90,20 @@ def price(
         check_choice("--by", by, tuple(PERIODS))
     if top is not None:
         check_whole("--top", top, "ask for at least one round")
-    which: Any = _age(against)
+    if against not in (None, "first") and not (against.isdecimal() and int(against)):
+        raise InputError(
+            f"--against is {against!r}, but must be first or a number of rounds from 1 on: choose one of "
+            f"them."
+        )
     mdp = problem.load(model)
     stream = problem.losses(losses, mdp)
+    which: Any = "previous"
     if forecast is not None:
         which = problem.losses(forecast, mdp)
     elif plan is not None:
         which = problem.plan(plan, mdp)
+    elif against is not None:
+        which = against if against == "first" else int(against)
     motion = nf.price_stream(mdp, stream, against=which, progress=True)
     periods = None if by is None else motion.by_period(by)
     summary = nf.summarise(mdp, stream, motion, costliest=top or LISTED_IN_TERMINAL)
@@ -106,16 +113,8 @@ def price(
         write_rounds(frame, Path(out), safe_csv=safe_csv)
     if report is not None:
         heading = title if title is not None else f"{Path(losses).name} on {Path(model).name}"
-        nf.report.write_report(
-            report,
-            mdp,
-            stream,
-            motion,
-            title=heading,
-            unit=problem.unit,
-            top=top or LISTED_IN_REPORT,
-            summary=summary,
-        )
+        texts: dict[str, Any] = {"title": heading, "unit": problem.unit, "summary": summary}
+        nf.report.write_report(report, mdp, stream, motion, **texts, top=top or LISTED_IN_REPORT)
     if as_json:
         missing = [{"round": late, "since": before} for late, before in gaps]
         document = {"summary": summary.to_dict(), "gaps": missing}
@@ -126,14 +125,3 @@ def price(
         print_gaps(gaps)
         if periods is not None:
             print_periods(periods, problem.unit)
-
-
-def _age(against: str | None) -> str | int:
-    if against in (None, "first"):
-        return against or "previous"
-    if not str(against).isdecimal() or not int(str(against)):
-        raise InputError(
-            f"--against is {against!r}, but must be first or a number of rounds from 1 on: choose one of "
-            f"them."
-        )
-    return int(str(against))

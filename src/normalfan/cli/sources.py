@@ -37,74 +37,68 @@ Losses = Annotated[
         "input.",
     ),
 ]
-Horizon = Annotated[
-    int | None, typer.Option(metavar="H", help="Steps in a round, if the model does not say.")
-]
-Start = Annotated[
-    str | None, typer.Option(metavar="STATE", help="Where a round begins, if the model does not say.")
-]
-Steps = Annotated[
-    str | None,
-    typer.Option(metavar="NAMES", help="Names of the steps, with commas between them: morning,noon,evening."),
-]
-Features = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE", help="A table of feature, step, state, action, value that the coefficients multiply."
-    ),
-]
-Default = Annotated[
-    float | None, typer.Option(metavar="X", help="The loss of cells that a table of losses leaves out.")
-]
-Axes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="AXES",
-        help="The axes of an array of losses, if it does not have all of THSA (rounds, steps, states, "
-        "actions): TSA if the loss is the same at every step.",
-    ),
-]
-Rewards = Annotated[
-    bool, typer.Option("--rewards", help="The numbers are rewards, to be maximised, instead of losses.")
-]
-Order = Annotated[
-    str | None,
-    typer.Option(
-        metavar="file|sorted",
-        help="What to do with rounds that are dates or numbers out of order: keep the order of the file, or "
-        "sort them.",
-    ),
-]
-First = Annotated[
-    str | None, typer.Option("--from", metavar="ROUND", help="The first round: its name, a date or a number.")
-]
-Last = Annotated[str | None, typer.Option("--to", metavar="ROUND", help="The last round, which is included.")]
-Separator = Annotated[str, typer.Option(metavar="SIGN", help="What separates the entries of a CSV table.")]
-Decimal = Annotated[str, typer.Option(metavar=".|,", help="The sign for decimals in a CSV table.")]
-MaxMemory = Annotated[
-    int | None, typer.Option(metavar="BYTES", help="Of what is read; all of the machine's if not given.")
-]
-Unit = Annotated[str, typer.Option(metavar="UNIT", help="Of the losses, such as $.")]
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemOptions:
-    """How a problem and its losses are read: the options that all commands share."""
+    """How a problem and its losses are read: the options that commands share."""
 
-    horizon: Horizon = None
-    start: Start = None
-    steps: Steps = None
-    features: Features = None
-    default: Default = None
-    axes: Axes = None
-    rewards: Rewards = False
-    order: Order = None
-    first: First = None
-    last: Last = None
-    separator: Separator = ","
-    decimal: Decimal = "."
-    max_memory: MaxMemory = None
-    unit: Unit = ""
+    horizon: Annotated[
+        int | None, typer.Option(metavar="H", help="Steps in a round, if the model does not say.")
+    ] = None
+    start: Annotated[
+        str | None, typer.Option(metavar="STATE", help="Where a round begins, if the model does not say.")
+    ] = None
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Names of the steps, with commas between them: morning,noon,evening."
+        ),
+    ] = None
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A table of feature, step, state, action, value that the coefficients multiply.",
+        ),
+    ] = None
+    default: Annotated[
+        float | None, typer.Option(metavar="X", help="The loss of cells that a table of losses leaves out.")
+    ] = None
+    axes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXES",
+            help="The axes of an array of losses, if it does not have all of THSA (rounds, steps, states, "
+            "actions): TSA if the loss is the same at every step.",
+        ),
+    ] = None
+    rewards: Annotated[
+        bool, typer.Option("--rewards", help="The numbers are rewards, to be maximised, instead of losses.")
+    ] = False
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="file|sorted",
+            help="What to do with rounds that are dates or numbers out of order: keep the order of the file, "
+            "or sort them.",
+        ),
+    ] = None
+    first: Annotated[
+        str | None,
+        typer.Option("--from", metavar="ROUND", help="The first round: its name, a date or a number."),
+    ] = None
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="ROUND", help="The last round, which is included.")
+    ] = None
+    separator: Annotated[
+        str, typer.Option(metavar="SIGN", help="What separates the entries of a CSV table.")
+    ] = ","
+    decimal: Annotated[str, typer.Option(metavar=".|,", help="The sign for decimals in a CSV table.")] = "."
+    max_memory: Annotated[
+        int | None, typer.Option(metavar="BYTES", help="Of what is read; all of the machine's if not given.")
+    ] = None
+    unit: Annotated[str, typer.Option(metavar="UNIT", help="Of the losses, such as $.")] = ""
 
     def load(self, model: str) -> nf.MDP:
         given = self._given("horizon", "start", "separator", "decimal", "max_memory")
@@ -117,30 +111,44 @@ class ProblemOptions:
     def plan(self, source: str, mdp: nf.MDP) -> FloatArray:
         return nf.io.read_plan(source, mdp, **self._given("separator", "decimal"))
 
+    def feature_table(self, mdp: nf.MDP) -> tuple[list[str], Any]:
+        """Names and values of the features; none if none are given."""
+        if self.features is None:
+            return [], None
+        return nf.io.read_features(self.features, mdp, **self._given("separator", "decimal"))
+
     def _given(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
 
 
-def with_problem_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `problem` is filled from one option for each field of `ProblemOptions`."""
+def with_problem_options_but(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """For a command: its parameter `problem` is filled from options, one for each field but these."""
+    names = [field.name for field in fields(ProblemOptions) if field.name not in left_out]
+    every = signature(ProblemOptions).parameters
 
-    @wraps(command)
-    def called(**given: Any) -> None:
-        if len(piped := [name for name in SOURCES if given.get(name) == "-"]) > 1:
-            raise InputError(
-                f"{' and '.join(piped)} are both standard input, but it can be only one table: give the "
-                f"other as a file."
-            )
-        problem = ProblemOptions(**{field.name: given.pop(field.name) for field in fields(ProblemOptions)})
-        command(problem=problem, **given)
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**given: Any) -> None:
+            if len(piped := [name for name in SOURCES if given.get(name) == "-"]) > 1:
+                raise InputError(
+                    f"{' and '.join(piped)} are both standard input, but it can be only one table: give the "
+                    f"other as a file."
+                )
+            command(problem=ProblemOptions(**{name: given.pop(name) for name in names}), **given)
 
-    hints = get_type_hints(command, include_extras=True) | get_type_hints(ProblemOptions, include_extras=True)
-    parameters = signature(command).parameters | signature(ProblemOptions).parameters
-    shown = [
-        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
-        for name, parameter in parameters.items()
-        if name != "problem"
-    ]
-    called.__annotations__ = hints
-    called.__signature__ = signature(command).replace(parameters=shown)  # type: ignore[attr-defined]
-    return called
+        hints = get_type_hints(command, include_extras=True)
+        hints |= get_type_hints(ProblemOptions, include_extras=True)
+        parameters = signature(command).parameters | {name: every[name] for name in names}
+        shown = [
+            parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+            for name, parameter in parameters.items()
+            if name != "problem"
+        ]
+        called.__annotations__ = hints
+        called.__signature__ = signature(command).replace(parameters=shown)  # type: ignore[attr-defined]
+        return called
+
+    return decorated
+
+
+with_problem_options = with_problem_options_but()

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from normalfan.cli.output import has_room, print_json
-from normalfan.cli.sources import (
-    Features,
-    Horizon,
-    MaxMemory,
-    Model,
-    ProblemOptions,
-    Rewards,
-    Start,
-    Unit,
-)
+from normalfan.cli.sources import Model, ProblemOptions, with_problem_options_but
 from normalfan.errors import InputError, WorkStopped
 from normalfan.text import amount, counted
 
 if TYPE_CHECKING:
     from normalfan.problem.mdp import MDP
-    from normalfan.replan.rules import StoredRule
-    from normalfan.watch.feed import Feed
     from normalfan.watch.metrics import Tally
 
 ALARM, REPLAN = 3, 4
@@ -37,26 +23,17 @@ ALARM, REPLAN = 3, 4
 LATENCY = 0.2  # seconds that records may wait to be committed together when lines come faster
 
 
-# Paths are not checked by the parser (`readable`): our own refusals say what to do.
+@with_problem_options_but("default", "axes", "order", "first", "last")
 def watch(
     model: Model,
-    horizon: Horizon = None,
-    start: Start = None,
-    features: Features = None,
-    rewards: Rewards = False,
-    unit: Unit = "",
-    max_memory: MaxMemory = None,
+    problem: ProblemOptions,
     state: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", readable=False, help="Keep the state here, and resume from it. Needs --out."
-        ),
+        str | None, typer.Option(metavar="FILE", help="Keep the state here, and resume from it. Needs --out.")
     ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="FILE",
-            readable=False,
             help="Append the prices to this file, each round exactly once, even if the process is killed.",
         ),
     ] = None,
@@ -86,8 +63,7 @@ def watch(
         ),
     ] = "before",
     prometheus: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", readable=False, help="Keep metrics for Prometheus in this text file."),
+        str | None, typer.Option(metavar="FILE", help="Keep metrics for Prometheus in this text file.")
     ] = None,
     max_line: Annotated[
         float, typer.Option(metavar="MIB", min=0.001, help="Refuse lines longer than this, in MiB.")
@@ -116,28 +92,34 @@ def watch(
 
     Example:  normalfan watch battery.npz --state s.npz --out prices.jsonl --alarm 'price>1%' < losses.jsonl
     """
-    from normalfan.io import read_features
+    from normalfan.replan.rules import parse_rule
     from normalfan.watch import AlarmRule
     from normalfan.watch.metrics import MetricsFile
 
-    _check_options(state, out, status)
-    if model == "-":
-        raise InputError("model is standard input, but losses arrive there: give the model as a file.")
+    _check_files(state, out, status)
+    for name, source in {"model": model, "features": problem.features}.items():
+        if source == "-":
+            raise InputError(f"{name} is standard input, but losses arrive there: give it as a file.")
     if status and state:
-        _print_status(state, unit, as_json)
+        _print_status(state, problem.unit, as_json)
         return
-    rules = [AlarmRule.parse(text) for text in alarm or []]
+    if rule is None and known != "before":
+        raise InputError(
+            f"--known is {known} without --rule, but it says which round a new plan of the rule serves: "
+            f"add --rule, such as accumulated:200."
+        )
+    alarm_rules = [AlarmRule.parse(text) for text in alarm or []]
     metrics = MetricsFile(prometheus, model) if prometheus else None
-    mdp = ProblemOptions(horizon=horizon, start=start, max_memory=max_memory).load(model)
-    names, matrix = read_features(features, mdp) if features is not None else ((), None)
+    mdp = problem.load(model)
+    names, features = problem.feature_table(mdp)
     options = {
-        "features": matrix,
+        "features": features,
         "feature_names": names,
-        "rewards": rewards,
-        "unit": unit,
-        "rule": _read_rule(rule, known),
+        "rewards": problem.rewards,
+        "unit": problem.unit,
+        "rule": None if rule is None else parse_rule(rule),
         "known": known,
-        "rules": rules,
+        "rules": alarm_rules,
         "metrics": metrics,
         "strict": strict,
         "longest": int(max_line * 2**20),
@@ -147,55 +129,45 @@ def watch(
         tally = _watch(mdp, state, out, options)
     except BrokenPipeError:  # of standard output: nobody reads the prices any more
         raise typer.Exit from None
-    _print_summary(tally, unit, as_json, on_stdout=state is not None)
+    _print_summary(tally, problem.unit, as_json, on_stdout=state is not None)
     if tally.bad_lines and not tally.priced + tally.skipped:
         raise InputError(
             f"none of the lines can be priced ({tally.bad_lines} are bad), but a watch is for rounds: "
             f"mend their source, beginning with {tally.first_error}"
         )
-    if tally.replans:
-        raise typer.Exit(REPLAN)
-    if tally.alarms:
-        raise typer.Exit(ALARM)
+    if tally.replans or tally.alarms:
+        raise typer.Exit(REPLAN if tally.replans else ALARM)
 
 
-def _watch(mdp: MDP, state: Path | None, out: Path | None, options: dict[str, Any]) -> Tally:
+def _watch(mdp: MDP, state: str | None, out: str | None, options: dict[str, Any]) -> Tally:
     from normalfan.pricing.monitor import Monitor
     from normalfan.watch import Watcher, open_journal
     from normalfan.watch.feed import Feed
 
-    # Only a metrics file shows that an idle watch is alive.
-    patience = 1.0 if options["metrics"] else None
+    def print_records(records: bytes, _: object = None) -> None:
+        if feed.write(shown, records) < len(records):
+            raise WorkStopped(
+                "standard output was full when the watch was asked to stop, but must take every price: read "
+                "it to its end, or keep the prices with --state and --out."
+            )
+
+    def print_diagnostic(text: bytes) -> None:
+        """Diagnostics may be lost, if nobody reads them; rounds may not."""
+        if sys.stderr is not None:
+            with suppress(OSError):
+                feed.write(sys.stderr.fileno(), text)
+
+    options["on_alarm"] = lambda alarm: print_diagnostic(f"normalfan: {alarm}\n".encode())
     source = _descriptor("standard input", sys.stdin)
-    arriving = Feed(source, longest=options["longest"], patience=patience)
+    # Only a metrics file shows that an idle watch is alive.
+    feed = Feed(source, longest=options["longest"], patience=1.0 if options["metrics"] else None)
     if state is None or out is None:
         shown = _descriptor("standard output", sys.stdout)
-        with arriving as feed:
-
-            def print_records(records: bytes, _: object = None) -> None:
-                if feed.write(shown, records) < len(records):
-                    raise WorkStopped(
-                        "standard output was full when the watch was asked to stop, but must take every "
-                        "price: read it to its end, or keep the prices with --state and --out."
-                    )
-
-            options |= {"on_alarm": _alarm_printer(feed), "on_bad_line": print_records}
-            return Watcher(Monitor(mdp), print_records, **options).run(feed)
-    with open_journal(mdp, state, out) as journal, arriving as feed:
-        options |= {"on_alarm": _alarm_printer(feed), "on_bad_line": partial(_print_diagnostic, feed)}
-        options |= {"progress": journal.progress, "latency": LATENCY}
+        with feed:
+            return Watcher(Monitor(mdp), print_records, on_bad_line=print_records, **options).run(feed)
+    with open_journal(mdp, state, out) as journal, feed:
+        options |= {"on_bad_line": print_diagnostic, "progress": journal.progress, "latency": LATENCY}
         return Watcher(journal.monitor, journal.commit, **options).run(feed)
-
-
-def _alarm_printer(feed: Feed) -> Callable[[str], None]:
-    return lambda alarm: _print_diagnostic(feed, f"normalfan: {alarm}\n".encode())
-
-
-def _print_diagnostic(feed: Feed, text: bytes) -> None:
-    """Diagnostics may be lost, if nobody reads them; rounds may not."""
-    if sys.stderr is not None:
-        with suppress(OSError):
-            feed.write(sys.stderr.fileno(), text)
 
 
 def _descriptor(name: str, stream: TextIO | None) -> int:
@@ -207,7 +179,7 @@ def _descriptor(name: str, stream: TextIO | None) -> int:
     return stream.fileno()
 
 
-def _check_options(state: Path | None, out: Path | None, status: bool) -> None:
+def _check_files(state: str | None, out: str | None, status: bool) -> None:
     if status and state is None:
         raise InputError("--status is given without --state, but it reports on a state: add --state FILE.")
     if (state is None) != (out is None) and not status:
@@ -218,20 +190,7 @@ def _check_options(state: Path | None, out: Path | None, status: bool) -> None:
         )
 
 
-def _read_rule(rule: str | None, known: str) -> StoredRule | None:
-    if rule is None and known != "before":
-        raise InputError(
-            f"--known is {known} without --rule, but it says which round a new plan of the rule serves: "
-            f"add --rule, such as accumulated:200."
-        )
-    if rule is None:
-        return None
-    from normalfan.replan.rules import parse_rule
-
-    return parse_rule(rule)
-
-
-def _print_status(state: Path, unit: str, as_json: bool) -> None:
+def _print_status(state: str, unit: str, as_json: bool) -> None:
     from normalfan.watch.journal import read_progress
 
     progress = read_progress(state)

@@ -39,7 +39,6 @@ class Batch:
 
     cells: tuple[tuple[Cell, str], ...]  # each with the key that the client has for it
     deaths: int = 0  # workers that died while they had these cells
-    alone: bool = False  # to be run with nothing else in flight
 
 
 @dataclass(slots=True)
@@ -204,12 +203,12 @@ class _LocalCrew:
         ended: set[Future[Report]] = set()
         while not ended:  # not in one go: with polars loaded, an interrupt does not wake a thread that waits
             ended, _ = wait_for(self.batches, timeout=0.5, return_when=FIRST_COMPLETED)
-        if any(isinstance(future.exception(), BrokenProcessPool) for future in ended):
+        if any(map(_died, ended)):
             # One process died, and the pool ends with it.
             ended, _ = wait_for(self.batches)
             self.close()
             self._start()
-        return [(self.batches.pop(future), _report(future)) for future in ended]
+        return [(self.batches.pop(one), Report(deaths=1) if _died(one) else one.result()) for one in ended]
 
     def close(self) -> None:
         self.lifeline.close()
@@ -230,24 +229,21 @@ class _LocalCrew:
             ) from None
 
 
-def _report(future: Future[Report]) -> Report:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return Report(deaths=1)
+def _died(future: Future[Report]) -> bool:
+    return isinstance(future.exception(), BrokenProcessPool)
 
 
 def _begin_work(lifeline: Connection) -> None:
     """Leave interrupts to the client, and end when it is gone."""
+
+    def end_with_the_client() -> None:
+        # Only the client holds the other end, and never writes: what ends the wait is its closing.
+        lifeline.poll(None)
+        with writing:
+            os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_client, args=(lifeline,), daemon=True).start()
-
-
-def _end_with_the_client(lifeline: Connection) -> None:
-    # Only the client holds the other end, and never writes: what ends the wait is its closing.
-    lifeline.poll(None)
-    with writing:
-        os._exit(1)
+    threading.Thread(target=end_with_the_client, daemon=True).start()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import math
 import stat
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -22,7 +23,7 @@ from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
 from normalfan.jobs.cells import Cell, Store, digest_of_module
 from normalfan.jobs.engines import Engine
-from normalfan.jobs.fleet_members import Members, files_of, read_member, schema_of_rows
+from normalfan.jobs.fleet_members import SCHEMA, Members, files_of, read_member
 from normalfan.jobs.run import Outcome, run_cells
 
 TASK = "normalfan.jobs.fleet_members:price_members"
@@ -160,14 +161,12 @@ class FleetCells:
 
 
 def _members_together(first: dict[str, Any]) -> int:
-    if "problem" in first:  # what cannot be read may be a pipe, and would be waited for
-        return MOST_MEMBERS
-    try:
-        mdp, stream = read_member(first)
-    except Exception:  # noqa: BLE001  whatever it is, the results will say it by the member's name
-        return MOST_MEMBERS
-    entries = math.prod(mdp.shape) * (stream.n_rounds or 1)
-    return max(1, min(MOST_MEMBERS, int(CELL_ENTRIES / entries)))
+    with suppress(Exception):  # whatever it is, the results will say it by the member's name
+        if "problem" not in first:  # what cannot be read may be a pipe, and would be waited for
+            mdp, stream = read_member(first)
+            entries = math.prod(mdp.shape) * (stream.n_rounds or 1)
+            return max(1, min(MOST_MEMBERS, int(CELL_ENTRIES / entries)))
+    return MOST_MEMBERS
 
 
 def _look_up(member: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -202,7 +201,7 @@ def _digest_of_file(path: Path, size: int, changed: int) -> str:  # noqa: ARG001
 def gather_members(cells: list[Path], target: Path, failed: Sequence[tuple[str, str]] = ()) -> None:
     """The rows of all cells, without their lists of rounds, and of members that failed, as one file."""
     named = [{"member": member, "problem": message} for member, message in failed]
-    rows = polars.LazyFrame(named, schema=schema_of_rows())
+    rows = polars.LazyFrame(named, schema=SCHEMA)
     if cells:
         rows = polars.concat([polars.scan_parquet(cells), rows]) if failed else polars.scan_parquet(cells)
     try:

@@ -30,7 +30,6 @@ from normalfan.problem.mdp import MDP
 from normalfan.sources import digest_of_code
 
 REQUIRED = ("member", "model", "losses")
-OPTIONAL = ("features", "default", "axes", "order", "horizon", "start", "rewards")
 PATHS = ("model", "losses", "features")
 
 ROWS_AT_ONCE = 8192  # of a table, that are read together
@@ -48,7 +47,21 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "rewards": ((bool,), "a boolean, true or false"),
 }
 
+OPTIONAL = ("features", *TYPES)
 KINDS = ("free", "negligible", "priced")  # of rounds
+
+SCHEMA: dict[str, Any] = {
+    "member": polars.String,
+    "rounds": polars.Int64,
+    **dict.fromkeys(KINDS, polars.Int64),  # the first round has no plan before it and is none of these
+    "total": polars.Float64,
+    "worst_price": polars.Float64,
+    "worst_round": polars.String,
+    "price": polars.List(polars.Float64),  # an entry for each round
+    "value": polars.List(polars.Float64),
+    "crossed": polars.List(polars.Boolean),
+    "problem": polars.String,  # why the member could not be priced; then the rest is empty
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -72,7 +85,7 @@ class Members:
     _folder: Path  # where relative paths start
     _count: int
     _gym_modules: frozenset[str]  # that may be imported
-    _max_memory: int | None  # bytes that reading a member may take
+    _shared: dict[str, Any]  # what holds for every member, beside its row
 
     def __len__(self) -> int:
         return self._count
@@ -85,22 +98,29 @@ class Members:
             with _readable(self._table):
                 rows = self._rows.slice(first, ROWS_AT_ONCE).collect()
             for row in rows.iter_rows(named=True):
-                given = {name: value for name, value in row.items() if value is not None}
+                entries = (row | self._shared).items()
+                given = {name: value for name, value in entries if value is not None}
                 named: dict[str, Any] = {"member": str(row["member"])}
                 if problem := _problem_of(given, self._gym_modules):
                     yield named | {"problem": problem}
                 else:
                     located = {name: str(self._folder / path) for name, path in files_of(given).items()}
-                    limit = {} if self._max_memory is None else {"max_memory": self._max_memory}
-                    yield given | named | located | limit
+                    yield given | named | located
 
     @classmethod
     def of_table(
-        cls, path: str | Path, *, gym_modules: Collection[str] = (), max_memory: int | None = None
+        cls,
+        path: str | Path,
+        *,
+        gym_modules: Collection[str] = (),
+        first: str | None = None,
+        last: str | None = None,
+        max_memory: int | None = None,
     ) -> Members:
         """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
         `default`, `axes`, `order`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its
         folder. Models `gym:MODULE:ID`, which import a module, are priced only if it is one of `gym_modules`.
+        Of every stream the rounds from `first` to `last` are priced.
         """
         table = Path(path).absolute()
         with _readable(table):
@@ -119,7 +139,8 @@ class Members:
             count = int(rows.select(polars.len()).collect().item())
             _check_rows(table, rows, count)
             _check_names(table, rows, count)
-        return cls(rows, table, table.parent, count, frozenset(gym_modules), max_memory)
+        shared = {"first": first, "last": last, "max_memory": max_memory}
+        return cls(rows, table, table.parent, count, frozenset(gym_modules), shared)
 
     @classmethod
     def of_dataset(
@@ -133,6 +154,8 @@ class Members:
         horizon: int | None = None,
         start: str | None = None,
         rewards: bool = False,
+        first: str | None = None,
+        last: str | None = None,
         max_memory: int | None = None,
     ) -> Members:
         """Members that share one model and options, with streams in a dataset ``member=NAME/*.parquet``.
@@ -153,17 +176,15 @@ class Members:
             )
         written = [name.removeprefix(PREFIX) for name in names]
         members = list(map(unquote, written))
-        paths = {"model": str(model), "features": None if features is None else str(features)}
+        named = members if len(set(members)) == len(names) else written
         options = {"default": default, "order": order, "horizon": horizon, "start": start}
-        options |= {"rewards": rewards or None}
-        rows = polars.LazyFrame(
-            {
-                "member": members if len(set(members)) == len(names) else written,
-                "losses": [str(root / name) for name in names],
-            }
-        ).with_columns(**{name: polars.lit(value) for name, value in (paths | options).items()})
+        options |= {"rewards": rewards or None, "model": str(model)}
+        options |= {"features": None if features is None else str(features)}
+        rows = polars.LazyFrame({"member": named, "losses": [str(root / name) for name in names]})
+        rows = rows.with_columns(**{name: polars.lit(value) for name, value in options.items()})
+        shared = {"first": first, "last": last, "max_memory": max_memory}
         modules = frozenset(filter(None, [gym_module_of(str(model))]))  # named by the user, not by a table
-        return cls(rows, root, Path.cwd(), len(names), modules, max_memory)
+        return cls(rows, root, Path.cwd(), len(names), modules, shared)
 
 
 def files_of(member: Mapping[str, Any]) -> dict[str, Path]:
@@ -243,32 +264,15 @@ def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
         _check_module(module, digest)
     # Members often share a model; remembered for this cell only, since files may change between cells.
     load = lru_cache(maxsize=8)(load_mdp)
-    return polars.DataFrame(
-        [_priced(member, load) for member in settings["members"]], schema=schema_of_rows()
-    )
+    return polars.DataFrame([_priced(member, load) for member in settings["members"]], schema=SCHEMA)
 
 
 def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
     mdp = load(member["model"], **{name: member.get(name) for name in ("horizon", "start", "max_memory")})
-    names = ("features", "default", "axes", "order", "max_memory")
+    names = ("features", "default", "axes", "order", "first", "last", "max_memory")
     options: dict[str, Any] = {name: member.get(name) for name in names}
     stream = open_losses(member["losses"], mdp, **options)
     return mdp, rewards(stream) if member.get("rewards") else stream
-
-
-def schema_of_rows() -> dict[str, Any]:
-    return {
-        "member": polars.String,
-        "rounds": polars.Int64,
-        **dict.fromkeys(KINDS, polars.Int64),  # the first round has no plan before it and is none of these
-        "total": polars.Float64,
-        "worst_price": polars.Float64,
-        "worst_round": polars.String,
-        "price": polars.List(polars.Float64),  # an entry for each round
-        "value": polars.List(polars.Float64),
-        "crossed": polars.List(polars.Boolean),
-        "problem": polars.String,  # why the member could not be priced; then the rest is empty
-    }
 
 
 def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, Any]:

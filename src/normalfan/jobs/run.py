@@ -77,7 +77,7 @@ def run_cells(
             while in_flight < crew.room and (batch := work.next_batch(idle=not in_flight)):
                 crew.submit(batch)
                 in_flight += 1
-                if batch.alone:
+                if batch.deaths >= SUSPICIOUS:
                     break
             if not in_flight:
                 return Outcome(work.finished, work.reused, work.failed, tuple(work.failures), work.damaged)
@@ -92,18 +92,15 @@ class _Work:
     def __init__(self, cells: Iterable[Cell], store: Store, advance: Callable[[int], None]) -> None:
         self.store, self.advance = store, advance
         self.missing = self._missing(cells)
-        self.again: deque[Batch] = deque()
-        self.suspects: deque[Batch] = deque()
+        self.again: deque[Batch] = deque()  # of cells whose worker died
         self.measured: dict[str, tuple[float, float]] = {}  # task -> cells and seconds, faded
         self.finished = self.reused = self.failed = self.damaged = 0
         self.failures: list[tuple[Cell, str]] = []
 
     def next_batch(self, *, idle: bool) -> Batch | None:
         """The next batch, if there is one that may run now; `idle`: nothing is in flight."""
-        if self.suspects:
-            return self.suspects.popleft() if idle else None
         if self.again:
-            return self.again.popleft()
+            return self.again.popleft() if idle or self.again[0].deaths < SUSPICIOUS else None
         cells, expected = [], 0.0
         for cell, key in self.missing:
             cells.append((cell, key))
@@ -132,10 +129,8 @@ class _Work:
         for i, (cell, key) in enumerate(lost.cells):
             if key in self.store:
                 report.finished += 1
-            elif lost.alone and deaths >= FATAL:
+            elif lost.deaths >= SUSPICIOUS and deaths >= FATAL:
                 report.failures.append((i, f"the worker died, each of the last {deaths} times"))
-            elif deaths >= SUSPICIOUS:
-                self.suspects.append(Batch(((cell, key),), deaths, alone=True))
             else:
                 self.again.append(Batch(((cell, key),), deaths))
         return report

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from normalfan.errors import InputError
@@ -25,12 +24,7 @@ QUANTITIES = (
     *("variation_l1", "variation_l2", "variation_linf"),
 )
 
-_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-}
+_COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _FORM = re.compile(rf"\s*([a-z_0-9]+)\s*(?:(>=|<=|>|<)\s*({_NUMBER})\s*(%?))?\s*")
@@ -85,9 +79,9 @@ class AlarmRule:
             return bool(getattr(step, self.name))
         holds = _COMPARISONS[self.comparison]
         if self.name == "total":
-            return holds(total, self.bound) and not holds(total_before, self.bound)
+            return bool(holds(total, self.bound) and not holds(total_before, self.bound))
         bound = self.bound / 100 * abs(step.value) if self.percent else self.bound
-        return holds(getattr(step, self.name), bound)
+        return bool(holds(getattr(step, self.name), bound))
 
     def __str__(self) -> str:
         bound = f"{self.comparison}{self.bound:.12g}{'%' * self.percent}"

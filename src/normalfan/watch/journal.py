@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, WorkStopped
-from normalfan.files import check_target, pack_arrays, remove_drafts, written_atomically
+from normalfan.files import check_target, remove_drafts, write_npz
 from normalfan.pricing.monitor import Monitor, read_snapshot, stored, stored_count, stored_sum
 from normalfan.problem.mdp import MDP
 from normalfan.watch.service import Service
@@ -45,9 +45,8 @@ class Progress:
     crossings: int = 0
     alarms: int = 0
     features: str = field(default="", repr=False)  # a digest of what the numbers of a line mean
-    recent: tuple[tuple[int, int], ...] = field(
-        default=(), repr=False
-    )  # last rounds, digests of their losses
+    # The last rounds, each with a digest of its loss.
+    recent: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     service: Service | None = None  # the plan in service, if a rule watches it
 
 
@@ -73,20 +72,17 @@ class Journal:
         """Make permanent what `monitor` has priced since the last commit: these lines, and this progress."""
         self.check_unmoved()
         os.fsync(self.out.fileno())
-        counted = {
-            name: getattr(progress, name) for name in ("last_round", "crossings", "alarms", "features")
-        }
+        names = ("last_round", "crossings", "alarms", "features")
         arrays = {
             **self.monitor.to_arrays(),
             **(progress.service.to_arrays() if progress.service else {}),
-            **{f"progress_{name}": np.array(n) for name, n in counted.items() if n is not None},
+            **{f"progress_{name}": np.array(getattr(progress, name)) for name in names},
             "progress_recent": np.array(progress.recent, dtype=np.int64).reshape(-1, 2),
             "length": np.array(self._length),
             "checksum": np.array(self._checksum),
             "pending": np.frombuffer(records, dtype=np.uint8),
         }
-        with written_atomically(self.state) as file:
-            file.write(pack_arrays(arrays))
+        write_npz(arrays, self.state)
         _sync_directory(self.state.parent)
         self.progress = progress
         self._append(records)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice
 from normalfan.pricing.kernels import sweep_for
-from normalfan.pricing.monitor import stored, stored_count
+from normalfan.pricing.monitor import stored
 from normalfan.pricing.stream import BlockPricer
 from normalfan.problem.arrays import FloatArray
 
@@ -53,22 +53,16 @@ class Service:
         """What `to_arrays` gave; None from a state without a rule."""
         if f"{_PREFIX}rule" not in arrays:
             return None
-        cost, memory = (stored(arrays, f"{_PREFIX}{name}", "f", source) for name in ("cost", "memory"))
+        kinds = {"since": "i", "rule": "U", "cost": "f", "memory": "f", "age": "iu", "replans": "iu"}
+        found = {name: stored(arrays, f"{_PREFIX}{name}", kind, source) for name, kind in kinds.items()}
         loss = arrays.get(f"{_PREFIX}loss")
-        if loss is None or not (0 <= cost < math.inf and 0 <= memory < math.inf):
+        sums = [found[name] for name in ("cost", "memory", "age", "replans")]
+        if loss is None or not all(0 <= number < math.inf for number in sums):
             raise InputError(
                 f"the plan in service in {source} lacks its loss, or a sum that is not below 0, but must be "
                 f"as a watch writes it: take an undamaged copy."
             )
-        return cls(
-            since=stored(arrays, f"{_PREFIX}since", "i", source),
-            loss=loss,
-            rule=stored(arrays, f"{_PREFIX}rule", "U", source),
-            cost=cost,
-            age=stored_count(arrays, f"{_PREFIX}age", source),
-            memory=memory,
-            replans=stored_count(arrays, f"{_PREFIX}replans", source),
-        )
+        return cls(loss=loss, **found)
 
 
 class Served(NamedTuple):

@@ -137,7 +137,15 @@ class Watcher:
                 "only with its own: give the same, or none as before, or two new paths to start again."
             )
         self._live = LiveRule(monitor.pricer, rule, known) if rule else None
-        self._check_rule()
+        service = self.tally.progress.service
+        before, now = service.rule if service else "none", self._live.name if self._live else "none"
+        if self.tally.progress.rounds and before != now:
+            raise InputError(
+                f"the rule is {now} and was {before} for the rounds priced before, but a watch resumes only "
+                f"with its own: give the same --rule and --known, or two new paths to start again."
+            )
+        if service:
+            as_loss(monitor.mdp, service.loss, "the loss of the plan in service")
         self._commit_records = commit
         self._on_bad_line = on_bad_line
         self._on_alarm = on_alarm
@@ -148,18 +156,6 @@ class Watcher:
         self._gathered: list[Gathered] = []
         self._waiting: list[bytes] = []
         self._waiting_since = 0.0
-
-    def _check_rule(self) -> None:
-        progress = self.tally.progress
-        before = progress.service.rule if progress.service else "none"
-        now = self._live.name if self._live else "none"
-        if progress.rounds and before != now:
-            raise InputError(
-                f"the rule is {now} and was {before} for the rounds priced before, but a watch resumes only "
-                f"with its own: give the same --rule and --known, or two new paths to start again."
-            )
-        if progress.service:
-            as_loss(self.monitor.mdp, progress.service.loss, "the loss of the plan in service")
 
     def run(self, lines: Iterable[bytes | None]) -> Tally:
         """Price every line, and commit every record; None among the lines is a pause: commit what waits."""
