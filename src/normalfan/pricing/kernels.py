@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from normalfan.geometry.ties import TieRule
-from normalfan.problem.arrays import FloatArray
+from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.mdp import MDP
 from normalfan.problem.transitions import Dense, Deterministic
 
@@ -44,6 +44,19 @@ class Tables:
             kernel = self.mdp.transitions.csr(k)
             first_twins(kernel.indptr, kernel.indices, kernel.data, self.mdp.n_actions, out)
         return twins.reshape(-1)
+
+    def shortest_named(self, losses: FloatArray, steps: IntArray, cells: IntArray) -> IntArray:
+        """Of the actions that cost and do what an action does, the one with the shortest name, for each [n].
+
+        `losses` [n, A] are those of the step and state of each; `cells` [n, 2] are state and action.
+        """
+        rows = self.twins.reshape(-1, self.mdp.n_states, self.mdp.n_actions)
+        twins = rows[steps % len(rows), cells[:, 0]]
+        each, actions = np.arange(len(cells)), cells[:, 1]
+        same = (twins == twins[each, actions][:, None]) & (losses == losses[each, actions][:, None])
+        lengths = np.array([len(self.mdp.labels.action(a)) for a in range(self.mdp.n_actions)])
+        shortest: IntArray = np.where(same, lengths, lengths.max() + 1).argmin(axis=1)
+        return shortest
 
     @cached_property
     def rows(self) -> tuple[Any, Any, Any]:

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.attribution import CostliestCell
-from normalfan.pricing.motion import PricedMotion, norm_name
+from normalfan.pricing.motion import CostliestCell, PricedMotion, norm_name
 from normalfan.pricing.plans import FIRST, PREVIOUS, Plans
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, IntArray
