@@ -72,7 +72,7 @@ class MirrorDescent(Described):
         return probabilities(self._logs)
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        self._logs = self._moved(self._costs(round, seen_everywhere(self, loss)))
+        self._logs = self._moved(self._costs(round, seen_everywhere(self, self.mdp, loss)))
 
     def _costs(self, round: int, loss: FloatArray) -> FloatArray:
         """What the step charges each action, [H, S, A]: η_t Q^{π_t}."""
@@ -122,7 +122,7 @@ class OptimisticMirrorDescent(MirrorDescent):
         return self._played[1]
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        seen = seen_everywhere(self, loss)
+        seen = seen_everywhere(self, self.mdp, loss)
         super().observe(round, seen)
         self.model.update(seen)
         self._played = None
@@ -188,7 +188,7 @@ class ThresholdedMirrorDescent(MirrorDescent):
         self.ties = ties
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        seen = seen_everywhere(self, loss)
+        seen = seen_everywhere(self, self.mdp, loss)
         self.model.update(seen)
         super().observe(round, seen)
 
@@ -263,7 +263,7 @@ class EuclideanMirrorDescent(Described):
         return self._play
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        moved = self._play - step_size(self.eta, round) * seen_everywhere(self, loss)
+        moved = self._play - step_size(self.eta, round) * seen_everywhere(self, self.mdp, loss)
         self._play = read_only(project_onto_simplex(moved.ravel()).reshape(self.mdp.shape))
 
 

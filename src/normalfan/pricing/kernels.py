@@ -61,11 +61,14 @@ class Tables:
     @cached_property
     def rows(self) -> tuple[Any, Any, Any]:
         """The transitions as sparse rows, of one kernel after the other: indptr, indices, weights."""
+        from normalfan._kernels.buffers import frozen
+
         kernels = [self.mdp.transitions.csr(k) for k in range(self.mdp.transitions.n_kernels)]
+        lengths = np.concatenate([np.diff(kernel.indptr) for kernel in kernels])
         return (
-            np.append(0, np.cumsum(np.concatenate([np.diff(kernel.indptr) for kernel in kernels]))),
-            np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32),
-            np.concatenate([kernel.data for kernel in kernels]),
+            frozen(np.append(0, np.cumsum(lengths)), np.int64),
+            frozen(np.concatenate([kernel.indices for kernel in kernels]), np.int32),
+            frozen(np.concatenate([kernel.data for kernel in kernels]), np.float64),
         )
 
     def problem(self) -> Problem:
@@ -78,12 +81,7 @@ class Tables:
         elif isinstance(transitions, Deterministic):
             form = {"indices": frozen(transitions.nexts, np.int32)}
         else:
-            indptr, indices, weights = self.rows
-            form = {
-                "indptr": frozen(indptr, np.int64),
-                "indices": frozen(indices, np.int32),
-                "weights": frozen(weights, np.float64),
-            }
+            form = dict(zip(("indptr", "indices", "weights"), self.rows, strict=True))
         return Problem(
             self.mdp.shape,
             self.per_step,
