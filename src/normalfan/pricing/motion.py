@@ -74,9 +74,7 @@ class PricedMotion:
     highest_prices: FloatArray  # [T]: and at most this; they differ by rounding, or by the open near-ties
     decided_exactly: BoolArray  # [T]: the near-ties were decided in rational arithmetic
     by_step: FloatArray = field(default_factory=NONE)  # [T, H]: the part of each price paid at each step
-    cells: IntArray = field(
-        default_factory=NONE
-    )  # [T, 4]: step, state, action that pay most, the best; or -1
+    cells: IntArray = field(default_factory=NONE)  # [T, 4]: costliest step, state, action, best action; or -1
     cell_prices: FloatArray = field(default_factory=NONE)  # [T]: the part of each price paid there
     variations: FloatArray = field(default_factory=NONE)  # [T, 3]: ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞
     margins: FloatArray = field(default_factory=NONE)  # [T]: what the best plan off the face loses, or ∞
