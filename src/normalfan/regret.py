@@ -25,8 +25,9 @@ from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.learner import Clairvoyant, Learner
 from normalfan.learners.selectors import first_vertex
 from normalfan.plots import new_figure, round_axis
+from normalfan.pricing.blocks import overflow
 from normalfan.pricing.motion import NORMS, in_norm
-from normalfan.pricing.stream import block_rounds, numbered, overflow
+from normalfan.pricing.stream import block_rounds, numbered
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_losses, read_only
 from normalfan.problem.losses import Losses, LossStream, as_stream, forbid, names_of_rounds
 from normalfan.problem.mdp import MDP, check_way_on

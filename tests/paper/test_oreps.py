@@ -51,3 +51,8 @@ def test_the_oreps_projection_is_a_flow_and_is_stationary(seed: int, spread: flo
     policies = rng.dirichlet(np.ones(problem.shape[2]), size=(4, *problem.shape[:2]))
     worth = [(nf.occupancy(mdp, policy) * gradient).sum() for policy in policies]
     np.testing.assert_allclose(worth, worth[0], atol=1e-9 * (1 + np.abs(gradient).max()))
+
+
+def test_what_forbids_an_action_is_refused() -> None:
+    with pytest.raises(nf.InputError, match=r"OReps plays every action, but loss\[0, 0, 1\] is not allowed"):
+        OReps(nf.MDP([[0, 0]], 0, horizon=1)).observe(0, [[[0.0, np.inf]]])

@@ -14,7 +14,7 @@ from problems import random_problem
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan._kernels import _Announcer
+from normalfan._kernels.compiling import Announcer
 from normalfan.learners import Hedge, Learner, MirrorDescent, ThresholdedMirrorDescent
 from normalfan_paper._kernels.hedge_lanes import hedge_kernel
 from normalfan_paper.environments.gridworlds import gridworld
@@ -164,7 +164,7 @@ def test_neither_padding_nor_threads_nor_company_change_a_bit(rng: np.random.Gen
 
 
 def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
-    listener = _Announcer()
+    listener = Announcer()
     for function in (np.mean, hedge_kernel.py_func, hedge_kernel.py_func):
         listener.on_start(SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)}))
     assert capsys.readouterr().err.count("compiling its kernels") == 1

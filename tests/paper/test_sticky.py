@@ -10,7 +10,7 @@ from faces import Constant, random_faces, random_policy
 from scipy.optimize import minimize
 
 from normalfan import MDP, Face, InputError, occupancy, optimal_face
-from normalfan.learners import LastLoss, Selector
+from normalfan.learners import FaceTracker, LastLoss, Selector
 from normalfan_paper.learners import StickyEntropy, StickyEuclidean, sticky
 from normalfan_paper.learners.sticky import soft_backup
 
@@ -183,3 +183,12 @@ def test_a_search_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sticky, "MOST_STEPS", 3)
     with pytest.raises(ArithmeticError, match="duality gap is still"):
         sticky.nearest_point(face, np.zeros(face.mask.shape))
+
+
+@pytest.mark.parametrize("kind", [StickyEntropy, StickyEuclidean])
+def test_sticky_selectors_refuse_a_prediction_that_forbids_something(kind: type) -> None:
+    arms = MDP([[0, 0, 0]], 0, horizon=1)
+    tracker = FaceTracker(arms, kind(None, 1.0))
+    tracker.observe(0, [[[0.0, 0.0, np.inf]]])
+    with pytest.raises(InputError, match=rf"{kind.__name__} plays every action, but loss\[0, 0, 2\] is not"):
+        tracker.act(1)

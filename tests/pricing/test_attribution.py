@@ -11,7 +11,7 @@ from problems import random_stream
 import normalfan as nf
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.ties import DEFAULT_TIES
-from normalfan.pricing.attribution import CostliestCell
+from normalfan.pricing.motion import CostliestCell
 from normalfan.pricing.summary import summarise
 from normalfan.problem.mdp import Labels
 from normalfan.report.costliest import read_costliest, rows_of

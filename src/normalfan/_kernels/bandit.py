@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from normalfan._kernels.buffers import Problem, Swept, allocate
+from normalfan._kernels.buffers import Problem, Swept, allocate, frozen
 from normalfan._kernels.compiling import inner, kernel
 from normalfan._kernels.lanes import (
     LANES,
@@ -119,21 +119,11 @@ def bandit_kernel(losses, arms, rule, before, out, walk):
 def sweep(_problem: Problem, losses: np.ndarray, rule: tuple[float, float], detail: bool) -> Swept:
     """Price the rounds ``losses`` [N,1,1,K] (float64, any strides); no move leads anywhere else."""
     rounds, *_, arms = losses.shape
-    rows = _padded_rows(losses.reshape(rounds, arms))
-    out, walk = allocate(rounds, 1, 1, LANES, detail)
-    everything = np.full(rows.shape[1] // LANES, ALL, np.uint8)
-    if arms % LANES:
-        everything[-1] = (1 << arms % LANES) - 1
-    bandit_kernel(rows.reshape(-1), arms, rule, everything, out, walk)
-    return out
-
-
-def _padded_rows(rows: np.ndarray) -> np.ndarray:
-    """Rows of whole lanes, read-only; copied only where that is needed."""
-    missing = -rows.shape[1] % LANES
+    rows, missing = losses.reshape(rounds, arms), -arms % LANES
+    everything = np.full((arms + missing) // LANES, ALL, np.uint8)
     if missing:
-        largest = np.finfo(np.float64).max
-        rows = np.pad(rows, ((0, 0), (0, missing)), constant_values=largest)
-    view = np.ascontiguousarray(rows).view()
-    view.flags.writeable = False
-    return view
+        rows = np.pad(rows, ((0, 0), (0, missing)), constant_values=np.finfo(np.float64).max)
+        everything[-1] >>= missing
+    out, walk = allocate(rounds, 1, 1, LANES, detail)
+    bandit_kernel(frozen(rows, np.float64), arms, rule, everything, out, walk)
+    return out

@@ -1,10 +1,13 @@
 """How kernels are compiled, and when what was compiled may be used again.
 
+Machine code is kept on disk, so a machine compiles each kernel once. While it does, the first call says
+so on standard error instead of seeming to hang.
+
 `inner` marks a function that other kernels call (`inlined`: always in place, since lanes that cross a call
-travel through memory); `kernel` marks one that Python calls, whose machine code is kept on disk. numba throws
-kept code away when the file of the kernel itself changes, but a kernel is made of functions from several
-files here, so the stamp that it compares is a digest of all of them. The files are pickles: whoever may write
-them may run code, so a cache that is shared must be writable by trusted users only.
+travel through memory); `kernel` marks one that Python calls, whose machine code is kept. numba throws kept
+code away when the file of the kernel itself changes, but a kernel is made of functions from several files
+here, so the stamp that it compares is a digest of all of them. The files are pickles: whoever may write them
+may run code, so a cache that is shared must be writable by trusted users only.
 """
 
 from __future__ import annotations
@@ -16,14 +19,37 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numba
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 
 from normalfan.sources import digest_of_files
 
 inner = numba.njit(nogil=True, error_model="numpy")
 inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+
+
+class Announcer(event.Listener):
+    """Says once that compilation has begun; loading from the cache is silent."""
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        compiled = event.data["dispatcher"].py_func
+        if not self.said and compiled.__module__.startswith("normalfan"):  # the companion's kernels too
+            self.said = True
+            sys.stderr.write(
+                "normalfan: compiling its kernels for this machine, once; this takes some seconds, "
+                "later runs load them from the cache.\n"
+            )
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", Announcer())
 
 
 def kernel(function):

@@ -133,18 +133,9 @@ def _settle(problem, address, strides, rounds, h, s, row, rule, block, q, words,
             )  # fmt: skip
         if bits_of(at_most(unbounded, zero)) != ALL:
             bounded, freely, shut = examine_infinite(
-                address + t * strides[0],
-                strides,
-                last,
-                actions,
-                q,
-                row * BLOCK + t,
-                BLOCK,
-                zero,
-                word,
-                t,
+                address + t * strides[0], strides, last, actions, q, row * BLOCK + t, BLOCK, zero, word, t,
                 words,
-            )
+            )  # fmt: skip
             block.finite[t // LANES] &= bounded
             block.closed[t // LANES] |= shut
             free |= freely << t

@@ -6,8 +6,7 @@
     margin     = min over reached (h, s) of  d_h(s) * gap_h(s),    d at most the reach probability
 
 Faces are found for a whole block at once, a bit a round; the rest one round at a time, along a list of the
-states that are met. numba compiles no branch on an
-argument that is None. More: docs/details/kernels.md.
+states that are met. numba compiles no branch on an argument that is None. More: docs/details/kernels.md.
 """
 
 from __future__ import annotations
@@ -99,20 +98,6 @@ def keep_faces(problem, words, reach, first, rounds, out):
 
 
 @inner
-def _begin(ptr, idx, initial, walk, visit):
-    """Put the start states on the first frontier; returns how many."""
-    size = 0
-    for j in range(ptr[0], ptr[1]):
-        s = idx[j]
-        if initial[s] > 0.0:
-            walk.mass[0, s] = initial[s]
-            walk.stamp[0, s] = visit
-            walk.front[0, size] = s
-            size += 1
-    return size
-
-
-@inner
 def _move(masses, stamps, front, visit, size, s, weight, least):
     """Give state s of a frontier a weight: the sum of what it is given, or the least."""
     if stamps[s] != visit:
@@ -137,13 +122,6 @@ def _add_row(masses, row, mass, least):
     else:
         for s in range(len(masses)):
             masses[s] += max(mass * row[s], TINIEST) if row[s] > 0.0 else 0.0
-
-
-@inner
-def _open(masses, least, rows):
-    """Before dense rows are added to a frontier: no state on it."""
-    if rows is not None:
-        masses[:] = np.inf if least else 0.0
 
 
 @inner
@@ -191,7 +169,12 @@ def _follow(
     least = words is not None and not alone
     steps, states, actions = shape
     rows, indptr, indices, weights = tables
-    size = _begin(ptr, idx, initial, walk, visit)
+    size = 0
+    for j in range(ptr[0], ptr[1]):
+        if initial[idx[j]] > 0.0:
+            size = _move(
+                walk.mass[0], walk.stamp[0], walk.front[0], visit, size, idx[j], initial[idx[j]], least
+            )
     margin = np.inf
     smallest = np.inf
     most = 0.0
@@ -200,7 +183,8 @@ def _follow(
         masses, stamps, front = walk.mass[ahead], walk.stamp[ahead], walk.front[ahead]
         grown = 0
         paid = 0.0
-        _open(masses, least, rows)
+        if rows is not None:
+            masses[:] = np.inf if least else 0.0
         for k in range(size):
             s = walk.front[here, k]
             mass = walk.mass[here, s]

@@ -162,19 +162,13 @@ def _expect(row, indptr, indices, weights, sums, value, rest, error, size):
 
 
 @inner
-def _best(q, rest, actions):
-    best = 0
-    for a in range(1, actions):
-        if q[a] < q[best] or (q[a] == q[best] and rest[a] < rest[best]):
-            best = a
-    return best
-
-
-@inner
 def _contend(row, losses, twins, advantage, mark, room):
     """Find the best action and mark its contenders; returns (V, its low part, its error)."""
     actions = len(losses)
-    best = _best(room.q, room.rest, actions)
+    best = 0
+    for a in range(1, actions):
+        if room.q[a] < room.q[best] or (room.q[a] == room.q[best] and room.rest[a] < room.rest[best]):
+            best = a
     if losses[best] == np.inf:  # then no policy is here
         advantage[:], mark[:] = np.inf, OUT
         return 0.0, 0.0, 0.0

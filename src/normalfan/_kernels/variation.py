@@ -82,12 +82,6 @@ def variation_kernel(address, strides, rounds, shape, now, before, norms):
     return finite
 
 
-def _scaled_l2(moved: np.ndarray) -> float:
-    """The L2 norm of numbers whose squares leave the range of floats."""
-    largest = np.abs(moved).max()
-    return float(largest * np.sqrt(((moved / largest) ** 2).sum()))
-
-
 def variations(losses: np.ndarray) -> tuple[np.ndarray, bool]:
     """The norms [N, 3] of the moves of ``losses`` [N,H,S,A], and whether all losses are numbers or inf."""
     rounds, *shape = losses.shape
@@ -98,7 +92,8 @@ def variations(losses: np.ndarray) -> tuple[np.ndarray, bool]:
     finite = variation_kernel(losses.ctypes.data, losses.strides, rounds, tuple(shape), *scratch, norms)
     largest = norms[:, 2]
     extreme = (largest > LARGE) | ((largest > 0) & (largest < SMALL))
-    for t in np.flatnonzero(extreme & np.isfinite(largest)):
+    for t in np.flatnonzero(extreme & np.isfinite(largest)):  # squares leave the range of floats
         both = (losses[t] < np.inf) & (losses[t - 1] < np.inf)
-        norms[t, 1] = _scaled_l2(losses[t][both] - losses[t - 1][both])
+        moved = losses[t][both] - losses[t - 1][both]
+        norms[t, 1] = largest[t] * np.sqrt(((moved / largest[t]) ** 2).sum())
     return norms, finite and bool(np.isfinite(norms).all())

@@ -16,7 +16,7 @@ import numpy as np
 from normalfan.cli.sources import ProblemOptions
 from normalfan.errors import InputError
 from normalfan.files import map_npy
-from normalfan.io.tables import existing_file
+from normalfan.io.frames import existing_file
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import LossStream, as_finite_loss, names_of_rounds, rounds_of
@@ -87,7 +87,7 @@ class LossReader:
         part = rounds_of(stream, slice(first, last + 1))
         names = names_of_rounds(stream)
         stops = [names[t] if names else f"round {t}" for t in range(first, last + 1)]
-        return stops, price_stream(self.mdp, part).prices.tolist(), _losses_of(part, self.mdp)
+        return stops, price_stream(self.mdp, part).prices.tolist(), losses_of(part, self.mdp)
 
 
 def _round(stream: LossStream, option: str, name: str) -> int:
@@ -100,6 +100,6 @@ def _round(stream: LossStream, option: str, name: str) -> int:
     raise InputError(f"{option} names round {name!r}, but the rounds are {known}: choose one of them.")
 
 
-def _losses_of(stream: LossStream, mdp: MDP) -> list[FloatArray]:
+def losses_of(stream: LossStream, mdp: MDP) -> list[FloatArray]:
     """The losses of a stream of at most `MOST_STOPS` rounds."""
     return [np.array(loss) for block in stream.blocks(mdp.shape, MOST_STOPS) for loss in block]

@@ -345,7 +345,8 @@ def _not_cheapest(cert: Certificate, advantages: Advantages) -> Iterator[str]:
                     if a == chosen:
                         yield f"policy leaves the old face{_at(h, s, a)}"
                     continue
-                slack = _allowed(advantages[h][s][a]) + mean(rows[a]) - value
+                # The mask keeps only what is allowed (condition 2).
+                slack = cast("Fraction", advantages[h][s][a]) + mean(rows[a]) - value
                 if slack < 0:
                     yield f"crossing_values exceeds advantage + expected next value{_at(h, s, a)}"
                 if slack > 0 and a == chosen:
@@ -364,17 +365,12 @@ def _wrong_price(cert: Certificate, advantages: Advantages) -> Iterator[str]:
         after: dict[int, Fraction] = {}
         for s, a in enumerate(actions):
             if a is not None and s in occupied:
-                collected += occupied[s] * _allowed(advantages[h][s][a])
+                collected += occupied[s] * cast("Fraction", advantages[h][s][a])
                 for state, p in _rows(cert.problem, h, s)[a]:
                     after[state] = after.get(state, Fraction(0)) + occupied[s] * p
         occupied = after
     if cert.price != collected:
         yield "price is not the sum of the advantages that the policy collects from the start"
-
-
-def _allowed(advantage: Fraction | None) -> Fraction:
-    """Of an action in the mask, which keeps only what is allowed (condition 2)."""
-    return cast("Fraction", advantage)
 
 
 def _at(h: int, s: int, a: int | None = None) -> str:

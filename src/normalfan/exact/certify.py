@@ -193,11 +193,12 @@ def _backup(
         kernel = rows[h % len(rows)]
         least, best = [], []
         for s, losses in enumerate(loss[h]):
-            candidates = {
-                a: own * unit + _mean(kernel[s * len(losses) + a], in_units)
-                for a, own in enumerate(losses)
-                if own is not None and (choices is None or a in choices[h][s])
-            }
+            candidates = {}
+            for a, own in enumerate(losses):
+                if own is not None and (choices is None or a in choices[h][s]):
+                    weights, total = kernel[s * len(losses) + a]
+                    ahead = Fraction(sum(weight * in_units[state] for state, weight in weights), total)
+                    candidates[a] = own * unit + ahead
             least.append(min(candidates.values(), default=Fraction(0)))
             best.append(tuple(a for a, value in candidates.items() if value == least[-1]))
         in_units, unit = _refine(least, unit)
@@ -212,11 +213,6 @@ def _integer_rows(problem: ExactProblem) -> list[list[IntegerRow]]:
         return [(state, p.numerator * (total // p.denominator)) for state, p in row], total
 
     return [[whole(row) for row in kernel] for kernel in problem.kernels]
-
-
-def _mean(row: IntegerRow, in_units: Sequence[int]) -> Fraction:
-    weights, total = row
-    return Fraction(sum(weight * in_units[state] for state, weight in weights), total)
 
 
 def _refine(numbers: Sequence[Fraction], unit: int) -> tuple[list[int], int]:

@@ -57,12 +57,6 @@ class KeptRows:
         extras = self.kernel.data * (some - sure)[self.kernel.indices]
         return avoiding, avoiding + np.minimum.reduceat(extras, self.kernel.indptr[:-1])
 
-    def least_extra(self, pair: int, sure: FloatArray, some: FloatArray) -> int:
-        """The successor of `pair` from which reaching the target adds least."""
-        entries = slice(self.kernel.indptr[pair], self.kernel.indptr[pair + 1])
-        successors = self.kernel.indices[entries]
-        return int(successors[(self.kernel.data[entries] * (some - sure)[successors]).argmin()])
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
@@ -138,7 +132,11 @@ def attained_reach(face: Face, rows: Sequence[KeptRows], to_target: Pair, state:
         pair = int(own[entering[own].argmin()])
         taken[kept.reached == on_path] = pair
         mass = kept.kernel[taken].T @ mass[kept.reached]
-        on_path = kept.least_extra(pair, sure[h + 1], some[h + 1])
+        # On to the successor from which reaching the target adds least.
+        entries = slice(kept.kernel.indptr[pair], kept.kernel.indptr[pair + 1])
+        successors = kept.kernel.indices[entries]
+        extras = kept.kernel.data[entries] * (some[h + 1] - sure[h + 1])[successors]
+        on_path = int(successors[extras.argmin()])
     return float(mass[state])
 
 

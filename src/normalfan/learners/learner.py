@@ -124,9 +124,9 @@ def check_one_state(name: str, mdp: MDP) -> MDP:
     return mdp
 
 
-def seen_everywhere(learner: Learner, loss: npt.ArrayLike) -> FloatArray:
-    """A loss for a learner that plays every action: none may be forbidden."""
-    return as_finite_loss(learner.mdp, loss, f"{type(learner).__name__} plays every action")
+def seen_everywhere(player: object, mdp: MDP, loss: npt.ArrayLike) -> FloatArray:
+    """A loss for a learner or selector that may play every action: none may be forbidden."""
+    return as_finite_loss(mdp, loss, f"{type(player).__name__} plays every action")
 
 
 # --- models of the coming loss: what an optimistic learner expects before it acts

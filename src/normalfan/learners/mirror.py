@@ -32,7 +32,7 @@ from normalfan.learners.learner import (
     seen_everywhere,
     step_size,
 )
-from normalfan.problem.arrays import BoolArray, FloatArray, check_finite, read_only
+from normalfan.problem.arrays import FloatArray, check_finite, read_only
 from normalfan.problem.mdp import MDP
 
 DEFAULT_THRESHOLD = 0.1  # the middle of the paper's sweep, 0.02 to 0.18
@@ -72,7 +72,10 @@ class MirrorDescent(Described):
         return probabilities(self._logs)
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        self._logs = self._moved(self._costs(round, seen_everywhere(self, loss)))
+        self._learn(round, seen_everywhere(self, self.mdp, loss))
+
+    def _learn(self, round: int, loss: FloatArray) -> None:
+        self._logs = self._moved(self._costs(round, loss))
 
     def _costs(self, round: int, loss: FloatArray) -> FloatArray:
         """What the step charges each action, [H, S, A]: η_t Q^{π_t}."""
@@ -121,10 +124,9 @@ class OptimisticMirrorDescent(MirrorDescent):
             self._played = round, self._play(round)
         return self._played[1]
 
-    def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        seen = seen_everywhere(self, loss)
-        super().observe(round, seen)
-        self.model.update(seen)
+    def _learn(self, round: int, loss: FloatArray) -> None:
+        super()._learn(round, loss)
+        self.model.update(loss)
         self._played = None
 
     def _play(self, round: int) -> FloatArray:
@@ -187,23 +189,19 @@ class ThresholdedMirrorDescent(MirrorDescent):
         self.model = own_model(model)
         self.ties = ties
 
-    def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        seen = seen_everywhere(self, loss)
-        self.model.update(seen)
-        super().observe(round, seen)
+    def _learn(self, round: int, loss: FloatArray) -> None:
+        self.model.update(loss)
+        super()._learn(round, loss)
 
     def _costs(self, round: int, loss: FloatArray) -> FloatArray:
-        scale = step_size(self.eta, round) if self.penalty_inside_step else 1.0
-        return super()._costs(round, loss) + np.where(self._near(), 0.0, scale * self.penalty)
-
-    def _near(self) -> BoolArray:
-        """[H, S, A]: the actions that the model cannot tell from optimal ones."""
-        expected = predicted_loss(self.mdp, self.model)
+        costs, expected = super()._costs(round, loss), predicted_loss(self.mdp, self.model)
         if expected is None:
-            return np.ones(self.mdp.shape, dtype=bool)
+            return costs
         backup = optimal_backup(self.mdp, expected)
         slack = self.ties.allowance(backup.values, self.mdp.reachable)[:, :, None]
-        return np.asarray(backup.advantages <= self.threshold + slack)
+        scale = step_size(self.eta, round) if self.penalty_inside_step else 1.0
+        near = backup.advantages <= self.threshold + slack
+        return np.asarray(costs + np.where(near, 0.0, scale * self.penalty))
 
 
 class Hedge(MirrorDescent):
@@ -263,7 +261,7 @@ class EuclideanMirrorDescent(Described):
         return self._play
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        moved = self._play - step_size(self.eta, round) * seen_everywhere(self, loss)
+        moved = self._play - step_size(self.eta, round) * seen_everywhere(self, self.mdp, loss)
         self._play = read_only(project_onto_simplex(moved.ravel()).reshape(self.mdp.shape))
 
 

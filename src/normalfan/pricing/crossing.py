@@ -111,28 +111,21 @@ def price(face: Face, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES) -> C
     mdp = face.mdp
     backup = optimal_backup(mdp, as_loss(mdp, loss))
     advantages = backup.settled(mdp, ties)
-    allowed = advantages < np.inf
     values, actions = restricted_backup(mdp, face.mask_under(backup.loss), advantages)
-    policy = as_deterministic_policy(mdp, actions, allowed)
-    return Crossing(
-        price=float(mdp.initial @ values[0]),
-        value=backup.value(mdp),
-        attribution=read_only(occupancy(mdp, policy) * np.where(allowed, advantages, 0.0)),
-        policy=read_only(policy),
-        step_names=mdp.labels.steps,
-    )
+    policy = as_deterministic_policy(mdp, actions, advantages < np.inf)
+    regret = float(mdp.initial @ values[0])
+    return Crossing(regret, backup.value(mdp), *_paid(mdp, policy, advantages), mdp.labels.steps)
 
 
 def price_policy(mdp: MDP, policy: FloatArray, loss: FloatArray, *, ties: TieRule = DEFAULT_TIES) -> Crossing:
     """The regret of a policy [H, S, A] under a loss, ⟨q, A⟩, in the same form."""
     backup = optimal_backup(mdp, as_loss(mdp, loss))
     advantages = backup.settled(mdp, ties)
-    policy = allowed_policy(mdp, policy, advantages)
-    attribution = occupancy(mdp, policy) * np.where(advantages < np.inf, advantages, 0.0)
-    return Crossing(
-        price=float(attribution.sum()),
-        value=backup.value(mdp),
-        attribution=read_only(attribution),
-        policy=read_only(policy),
-        step_names=mdp.labels.steps,
-    )
+    paid, policy = _paid(mdp, allowed_policy(mdp, policy, advantages), advantages)
+    return Crossing(float(paid.sum()), backup.value(mdp), paid, policy, mdp.labels.steps)
+
+
+def _paid(mdp: MDP, policy: FloatArray, advantages: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where a policy pays its regret, [H, S, A], and the policy."""
+    paid = occupancy(mdp, policy) * np.where(advantages < np.inf, advantages, 0.0)
+    return read_only(paid), read_only(policy)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from normalfan.geometry.ties import TieRule
-from normalfan.problem.arrays import FloatArray
+from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.mdp import MDP
 from normalfan.problem.transitions import Dense, Deterministic
 
@@ -45,14 +45,30 @@ class Tables:
             first_twins(kernel.indptr, kernel.indices, kernel.data, self.mdp.n_actions, out)
         return twins.reshape(-1)
 
+    def shortest_named(self, losses: FloatArray, steps: IntArray, cells: IntArray) -> IntArray:
+        """Of the actions that cost and do what an action does, the one with the shortest name, for each [n].
+
+        `losses` [n, A] are those of the step and state of each; `cells` [n, 2] are state and action.
+        """
+        rows = self.twins.reshape(-1, self.mdp.n_states, self.mdp.n_actions)
+        twins = rows[steps % len(rows), cells[:, 0]]
+        each, actions = np.arange(len(cells)), cells[:, 1]
+        same = (twins == twins[each, actions][:, None]) & (losses == losses[each, actions][:, None])
+        lengths = np.array([len(self.mdp.labels.action(a)) for a in range(self.mdp.n_actions)])
+        shortest: IntArray = np.where(same, lengths, lengths.max() + 1).argmin(axis=1)
+        return shortest
+
     @cached_property
     def rows(self) -> tuple[Any, Any, Any]:
         """The transitions as sparse rows, of one kernel after the other: indptr, indices, weights."""
+        from normalfan._kernels.buffers import frozen
+
         kernels = [self.mdp.transitions.csr(k) for k in range(self.mdp.transitions.n_kernels)]
+        lengths = np.concatenate([np.diff(kernel.indptr) for kernel in kernels])
         return (
-            np.append(0, np.cumsum(np.concatenate([np.diff(kernel.indptr) for kernel in kernels]))),
-            np.concatenate([kernel.indices for kernel in kernels]).astype(np.int32),
-            np.concatenate([kernel.data for kernel in kernels]),
+            frozen(np.append(0, np.cumsum(lengths)), np.int64),
+            frozen(np.concatenate([kernel.indices for kernel in kernels]), np.int32),
+            frozen(np.concatenate([kernel.data for kernel in kernels]), np.float64),
         )
 
     def problem(self) -> Problem:
@@ -65,12 +81,7 @@ class Tables:
         elif isinstance(transitions, Deterministic):
             form = {"indices": frozen(transitions.nexts, np.int32)}
         else:
-            indptr, indices, weights = self.rows
-            form = {
-                "indptr": frozen(indptr, np.int64),
-                "indices": frozen(indices, np.int32),
-                "weights": frozen(weights, np.float64),
-            }
+            form = dict(zip(("indptr", "indices", "weights"), self.rows, strict=True))
         return Problem(
             self.mdp.shape,
             self.per_step,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.files import pack_arrays, unpack_arrays, written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.attribution import CostliestCell
-from normalfan.pricing.stream import BlockPricer
+from normalfan.pricing.blocks import BlockPricer
+from normalfan.pricing.motion import CostliestCell, PricedMotion
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP, mdp_from_arrays, mdp_to_arrays
@@ -134,8 +134,8 @@ class Monitor:
         which of them it is.
         """
         known = [] if self._previous is None else [self._previous]
-        priced_block = self.pricer(numbers[0] - len(known), len(known), np.stack([*known, *losses]))
-        motion = replace(priced_block, labels=self.mdp.labels)
+        block = self.pricer(numbers[0] - len(known), len(known), np.stack([*known, *losses]))
+        motion = PricedMotion(**block, labels=self.mdp.labels)
         columns = {name: column.tolist() for name, column in motion.columns().items()}
         priced, exact = [], self._sum
         for t, (called, by_step) in enumerate(zip(numbers, motion.by_step.tolist(), strict=True)):

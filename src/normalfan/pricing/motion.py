@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from normalfan.dates import periods_of
 from normalfan.errors import InputError, check_choice
 from normalfan.plots import bar_width, new_figure, round_axis
-from normalfan.pricing.attribution import CostliestCell, named_cell
 from normalfan.pricing.plans import PREVIOUS, Plans, keeping
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.problem.mdp import Labels
@@ -25,32 +25,28 @@ NORMS = ("l1", "l2", "linf")
 
 _NORM_NAMES = {1: "l1", 2: "l2", np.inf: "linf", "inf": "linf"}
 
-Column = TypeVar("Column")
+# What only detail="full" fills: without it the attribute is missing, and `__getattr__` says why.
+FULL_ONLY = {"by_step", "cells", "cell_prices", "variations", "margins", "margin_exact", "advantage_gaps"}
+NONE: Callable[[], Any] = NoneType
 
 
-class FullOnly(Generic[Column]):
-    """A field that only detail="full" fills: without it None inside, and refused when asked for."""
+@dataclass(frozen=True, slots=True)
+class CostliestCell:
+    """The step and state at which the plan that is priced pays most, the first of them in order.
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+    Actions with the same loss and the same distribution of the next state are one move. It is called by the
+    shortest of their names, the first of them in order: an empty battery that is told to discharge rests.
+    """
 
-    @overload
-    def __get__(self, motion: None, owner: type) -> None: ...
-    @overload
-    def __get__(self, motion: PricedMotion, owner: type) -> Column: ...
-    def __get__(self, motion: PricedMotion | None, owner: type) -> Column | None:
-        if motion is None:
-            return None  # the field's default
-        column: Column | None = vars(motion)[self.name]
-        if column is None:
-            raise InputError(
-                f'{self.name} is asked for, but this stream was priced with detail="prices", which leaves it '
-                f'out: price it again with detail="full".'
-            )
-        return column
-
-    def __set__(self, motion: PricedMotion, column: Column | None) -> None:
-        vars(motion)[self.name] = column
+    step: str  # by name, as the next three
+    state: str  # in which it is
+    action: str  # what the plan that is priced does there
+    best_action: str  # what is optimal under the new loss
+    paid: float  # the part of the price paid there
+    step_index: int  # the same by index
+    state_index: int  # of `state`
+    action_index: int  # of `action`
+    best_action_index: int  # of `best_action`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,17 +73,30 @@ class PricedMotion:
     lowest_prices: FloatArray  # [T]: the exact price of the numbers given is at least this
     highest_prices: FloatArray  # [T]: and at most this; they differ by rounding, or by the open near-ties
     decided_exactly: BoolArray  # [T]: the near-ties were decided in rational arithmetic
-    by_step: FullOnly[FloatArray] = FullOnly()  # [T, H]: the part of each price paid at each step
-    cells: FullOnly[IntArray] = FullOnly()  # [T, 4]: step, state, action that pay most, best action; or -1
-    cell_prices: FullOnly[FloatArray] = FullOnly()  # [T]: the part of each price paid there
-    variations: FullOnly[FloatArray] = FullOnly()  # [T, 3]: ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞
-    margins: FullOnly[FloatArray] = FullOnly()  # [T]: what the best plan outside the face loses, or ∞
-    margin_exact: FullOnly[BoolArray] = FullOnly()  # [T]: the margin is exact, not a lower bound
-    advantage_gaps: FullOnly[FloatArray] = FullOnly()  # [T]: the least advantage of an action left out
+    by_step: FloatArray = field(default_factory=NONE)  # [T, H]: the part of each price paid at each step
+    cells: IntArray = field(default_factory=NONE)  # [T, 4]: costliest step, state, action, best action; or -1
+    cell_prices: FloatArray = field(default_factory=NONE)  # [T]: the part of each price paid there
+    variations: FloatArray = field(default_factory=NONE)  # [T, 3]: ‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞
+    margins: FloatArray = field(default_factory=NONE)  # [T]: what the best plan off the face loses, or ∞
+    margin_exact: BoolArray = field(default_factory=NONE)  # [T]: the margin is exact, not a lower bound
+    advantage_gaps: FloatArray = field(default_factory=NONE)  # [T]: least advantage of an action left out
     round_names: tuple[str, ...] | None = None  # [T]; None if rounds are numbered
     labels: Labels = field(default_factory=Labels)  # of steps, states and actions
     plans: Plans = PREVIOUS  # what was priced
     rewards: bool = False  # `values` are rewards, the more the better; prices are what is lost either way
+
+    def __post_init__(self) -> None:
+        for name in FULL_ONLY:
+            if vars(self)[name] is None:
+                del vars(self)[name]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name not in FULL_ONLY:
+            raise AttributeError(name)
+        raise InputError(
+            f'{name} is asked for, but this stream was priced with detail="prices", which leaves it out: '
+            f'price it again with detail="full".'
+        )
 
     @property
     def details(self) -> PricedMotion:
@@ -120,7 +129,11 @@ class PricedMotion:
 
     def costliest_cell(self, t: int) -> CostliestCell | None:
         """Where most of the price of round `t` is paid, by name; None if nothing is."""
-        return named_cell(self.labels, self.cells[t], self.cell_prices[t])
+        labels, (h, s, action, best) = self.labels, self.cells[t].tolist()
+        if h < 0:
+            return None
+        names = (labels.step(h), labels.state(s), labels.action(action), labels.action(best))
+        return CostliestCell(*names, float(self.cell_prices[t]), h, s, action, best)
 
     def columns(self) -> dict[str, Any]:
         """Arrays [T] by their name in frames, files and `PricedRound`: `price`, `value`, …; no `by_step`."""
@@ -216,7 +229,7 @@ class PricedMotion:
 
     @property
     def _is_full(self) -> bool:
-        return vars(self)["by_step"] is not None
+        return "by_step" in vars(self)
 
     def _in_short(self) -> str:
         text = (
@@ -225,14 +238,6 @@ class PricedMotion:
         )
         unsure = np.count_nonzero(self.ambiguous)
         return f"{text}, {unsure:,} ambiguous" if unsure else text
-
-
-def each_array(function: Callable[..., Any], *parts: PricedMotion) -> dict[str, Any]:
-    """The fields of a motion: arrays are `function` of those of the parts, the others as in the first."""
-    return {
-        name: function(*(vars(part)[name] for part in parts)) if isinstance(first, np.ndarray) else first
-        for name, first in vars(parts[0]).items()
-    }
 
 
 def in_norm(variations: FloatArray, norm: str | float) -> FloatArray:

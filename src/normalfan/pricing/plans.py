@@ -37,8 +37,6 @@ from normalfan.problem.mdp import MDP
 Against: TypeAlias = str | int | Losses
 """What may be priced: "previous", "first", an age in rounds, forecasts, a policy or actions [H, S]."""
 
-NumberedBlock: TypeAlias = tuple[int, int, FloatArray]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plans:
@@ -52,7 +50,7 @@ class Plans:
     policy: FloatArray | None = None  # [H, S, A]; with none of the three, the plan of round 0 is kept
 
     def made_for(
-        self, mdp: MDP, blocks: Iterable[NumberedBlock]
+        self, mdp: MDP, blocks: Iterable[tuple[int, int, FloatArray]]
     ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
         """Of each block the number of its first new round, and m_t and ℓ_t of the new ones, [B, H, S, A]."""
         forecasts = None if self.forecasts is None else _each_round(mdp, self.forecasts)
@@ -61,12 +59,16 @@ class Plans:
         for _, shared, block in blocks:
             losses, makers = block[shared:], []
             for t, loss in enumerate(losses, start=number):
-                if forecasts is not None:
-                    makers.append(_forecast_of(forecasts, t))
-                else:
+                if forecasts is None:
                     makers.append(earlier[0] if t >= self.planless else loss)
                     if self.age or t == 0:
                         earlier.append(np.array(loss))
+                elif (forecast := next(forecasts, None)) is not None:
+                    makers.append(forecast)
+                else:
+                    raise InputError(
+                        f"the forecasts end before round {t}, but each round needs one: add the rest."
+                    )
             yield number, np.stack(makers), losses
             number += len(losses)
         if forecasts is not None and next(forecasts, None) is not None:
@@ -113,9 +115,8 @@ def read_plans(mdp: MDP, against: Against, stream: LossStream) -> Plans:
     if isinstance(against, np.ndarray | list | tuple):
         numbers = read_numbers("against", against)
         if numbers.ndim in (2, 3):
-            is_policy = numbers.ndim == 3
-            policy = _checked_policy(mdp, numbers) if is_policy else _plan_of_actions(mdp, numbers)
-            return Plans("your plan", "your plan", policy=policy)
+            policy = as_policy(mdp, numbers) if numbers.ndim == 3 else _policy_of_actions(mdp, numbers)
+            return Plans("your plan", "your plan", policy=completed_plan(mdp, policy, "against"))
         check_shape(
             "against",
             numbers.shape[1:],
@@ -163,11 +164,7 @@ def last_two(mdp: MDP, stream: LossStream, t: int) -> FloatArray:
     return next(rounds_of(stream, slice(max(t - 1, 0), t + 1)).blocks(mdp.shape, 2))
 
 
-def _checked_policy(mdp: MDP, numbers: npt.NDArray[np.generic]) -> FloatArray:
-    return completed_plan(mdp, as_policy(mdp, numbers), "against")
-
-
-def _plan_of_actions(mdp: MDP, actions: npt.NDArray[np.generic]) -> FloatArray:
+def _policy_of_actions(mdp: MDP, actions: npt.NDArray[np.generic]) -> FloatArray:
     check_shape("against", actions.shape, mdp.shape[:2], "give an action for every step and state")
     unknown = ~np.isin(actions, range(-1, mdp.n_actions))
     if unknown.any():
@@ -176,7 +173,7 @@ def _plan_of_actions(mdp: MDP, actions: npt.NDArray[np.generic]) -> FloatArray:
             f"against{list(where)} is {actions[where]}, but an action is an index from 0 to "
             f"{mdp.n_actions - 1} (-1: none, as the plan is never there): check the numbering."
         )
-    return completed_plan(mdp, (actions[:, :, None] == range(mdp.n_actions)).astype(float), "against")
+    return np.asarray(actions[:, :, None] == range(mdp.n_actions), dtype=np.float64)
 
 
 def _check_forecasts(forecasts: LossStream, stream: LossStream) -> None:
@@ -198,13 +195,6 @@ def _check_forecasts(forecasts: LossStream, stream: LossStream) -> None:
                 f"the forecast of round {t} is called {one!r}, but the round is {other!r}: put both in the "
                 f"same order."
             )
-
-
-def _forecast_of(forecasts: Iterator[FloatArray], t: int) -> FloatArray:
-    forecast = next(forecasts, None)
-    if forecast is None:
-        raise InputError(f"the forecasts end before round {t}, but each round needs one: add the rest.")
-    return forecast
 
 
 def _each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:

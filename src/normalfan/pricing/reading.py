@@ -48,24 +48,6 @@ class Reading:
         return not (self.marks == DOUBTFUL).any()
 
 
-@dataclass(frozen=True, eq=False)
-class Doubts:
-    """How sure the prices of a block are; filled round by round."""
-
-    ambiguous: BoolArray  # [B]
-    lowest_prices: FloatArray  # [B]
-    highest_prices: FloatArray  # [B]
-    decided_exactly: BoolArray  # [B]
-
-    def enclose(self, t: int, price: float, reader: Reader, old: Reading | None, new: Reading) -> None:
-        """Note what the readings of rounds t − 1 and t leave open; equal losses have one reading."""
-        self.decided_exactly[t] = new.exactly or (old is not None and old.exactly)
-        lowest, highest = price, price
-        if old is not None and old is not new:
-            lowest, highest, self.ambiguous[t] = reader.enclose(old, new, price)
-        self.lowest_prices[t], self.highest_prices[t] = min(lowest, price), max(highest, price)
-
-
 class Reader:
     """Reads losses of one problem."""
 
@@ -87,8 +69,10 @@ class Reader:
         row_sums(indptr, weights, sums)
         return sums
 
-    def doubts_of_cleared(self, prices: FloatArray, sizes: FloatArray) -> tuple[Doubts, BoolArray]:
-        """Of rounds without near-ties, where only rounding is open; and those whose interval is wide.
+    def rounding_intervals(
+        self, prices: FloatArray, sizes: FloatArray
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Lowest and highest prices of rounds without near-ties, where only rounding is open; which are wide.
 
         The errors of the values cancel along any policy: a price is off by what single sums lose. `sizes`:
         see the sweeps.
@@ -96,10 +80,10 @@ class Reader:
         from normalfan._kernels.reading import rounding_intervals
 
         lowest, highest = np.empty(len(prices)), np.empty(len(prices))
-        wide, no = np.empty(len(prices), dtype=bool), np.zeros(len(prices), dtype=bool)
+        wide = np.empty(len(prices), dtype=bool)
         factor = 8 * (2 * self.mdp.most_successors + 4) * UNIT
         rounding_intervals(prices, sizes, factor, WIDE, lowest, highest, wide)
-        return Doubts(no, lowest, highest, no.copy()), wide
+        return lowest, highest, wide
 
     def read(self, loss: FloatArray) -> Reading:
         """Read one loss [H, S, A] of numbers, or inf, whose sums over a horizon are finite."""
@@ -151,8 +135,8 @@ class Reader:
         )  # fmt: skip
         differ = high - low > 2 * self.rounding * high
         return (
-            _outward(low * (1.0 - self.rounding), new.exponent, 0.0),
-            _outward(high * (1.0 + self.rounding), new.exponent, math.inf),
+            min(_outward(low * (1.0 - self.rounding), new.exponent, 0.0), price),
+            max(_outward(high * (1.0 + self.rounding), new.exponent, math.inf), price),
             differ or _crossing_is_open(old.faces, new.faces),
         )
 

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.attribution import CostliestCell
-from normalfan.pricing.motion import PricedMotion, norm_name
+from normalfan.pricing.motion import CostliestCell, PricedMotion, norm_name
 from normalfan.pricing.plans import FIRST, PREVIOUS, Plans
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, IntArray
@@ -226,11 +225,6 @@ def _rank_correlation(first: FloatArray, second: FloatArray) -> float | None:
     # Not scipy.stats.spearmanr: its import would take a third of the time of `normalfan price`.
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    return float(np.corrcoef(_mean_ranks(first), _mean_ranks(second))[0, 1])
-
-
-def _mean_ranks(numbers: FloatArray) -> FloatArray:
-    """Twice the rank of each number, plus a constant; equal ones share the mean of theirs."""
-    ordered = np.sort(numbers)
-    sides = [np.searchsorted(ordered, numbers, side=side) for side in ("left", "right")]
-    return np.asarray(sides[0] + sides[1], dtype=np.float64)
+    # Equal numbers share the mean of their ranks: that from above and that from below, added up.
+    ranks = [ranks_from_largest(-one) - ranks_from_largest(one) + len(one) for one in (first, second)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

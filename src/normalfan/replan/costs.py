@@ -22,8 +22,9 @@ from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.blocks import overflow
 from normalfan.pricing.crossing import price
-from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, numbered, overflow, price_stream
+from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, numbered, price_stream
 from normalfan.problem.arrays import BoolArray, FloatArray, check_losses, read_only
 from normalfan.problem.losses import (
     ArrayLosses,

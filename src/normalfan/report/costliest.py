@@ -25,7 +25,6 @@ from normalfan.errors import InputError
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.attribution import shortest_named
 from normalfan.pricing.crossing import Crossing
 from normalfan.pricing.kernels import Tables
 from normalfan.pricing.motion import PricedMotion
@@ -46,7 +45,7 @@ MOST_PLAN_STEPS = 48  # longer plans are listed only at steps that differ or pay
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The most probable state of a plan at a step, and its action there (see `shortest_named`)."""
+    """The most probable state of a plan at a step, and its action there (see `Tables.shortest_named`)."""
 
     state: int
     action: int
@@ -90,7 +89,7 @@ def _likely_moves(tables: Tables, visits: FloatArray, loss: FloatArray) -> list[
     mdp = tables.mdp
     steps, states = np.arange(mdp.horizon), visits.sum(axis=2).argmax(axis=1)
     likely = np.stack([states, visits[steps, states].argmax(axis=1)], axis=1)
-    actions = shortest_named(tables, loss[steps, states], steps, likely)
+    actions = tables.shortest_named(loss[steps, states], steps, likely)
     moves = []
     for h, (s, action) in enumerate(zip(states.tolist(), actions.tolist(), strict=True)):
         probability = float(visits[h, s].sum())

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice
+from normalfan.pricing.blocks import BlockPricer
 from normalfan.pricing.kernels import sweep_for
 from normalfan.pricing.monitor import stored
-from normalfan.pricing.stream import BlockPricer
 from normalfan.problem.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class LiveRule:
         """Of the plan in service under each loss: those that a `BlockPricer` gives."""
         # A round is priced against the one before it: so the plan's own loss comes before each.
         swept = self._sweep(np.stack([one for loss in losses for one in (service.loss, loss)]))
-        _, wide = self._reader.doubts_of_cleared(swept.prices, swept.sizes)
+        *_, wide = self._reader.rounding_intervals(swept.prices, swept.sizes)
         prices, unclear = swept.prices[1::2], (swept.near | wide)[1::2]
         for t in np.flatnonzero(unclear).tolist():
             read = self._reader.read(losses[t]).advantages

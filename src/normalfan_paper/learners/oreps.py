@@ -42,11 +42,11 @@ from normalfan.learners.learner import (
     check_floor,
     check_positive,
     check_step_size,
+    seen_everywhere,
     step_size,
 )
 from normalfan.learners.mirror import normalised, probabilities, uniform_logs
 from normalfan.problem.arrays import FloatArray
-from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 
 MEMORY = 300.0
@@ -84,7 +84,7 @@ class OReps(Described):
     ------
     InputError
         If the step size or tolerance is not positive and finite, or the floor is not in [0, 1/A); by
-        `observe`, if the projection does not reach the tolerance.
+        `observe`, if an action is not allowed or the projection does not reach the tolerance.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class OReps(Described):
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
         # They cost every policy as much as the loss, up to a constant, and are as small as can be.
-        advantages = optimal_backup(self.mdp, as_loss(self.mdp, loss)).advantages
+        advantages = optimal_backup(self.mdp, seen_everywhere(self, self.mdp, loss)).advantages
         moved = self._logs - step_size(self.eta, round) * advantages
         projected = project_onto_occupancies(self.mdp, moved, tolerance=self.tolerance)
         if self.floor > 0:

@@ -36,7 +36,7 @@ from normalfan.errors import InputError
 from normalfan.geometry.bellman import as_deterministic_policy, occupancy, restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.learner import AnyModel, check_positive
+from normalfan.learners.learner import AnyModel, check_positive, seen_everywhere
 from normalfan.learners.mirror import project_onto_simplex
 from normalfan.learners.selectors import Predictive, policy_from_weights
 from normalfan.problem.arrays import FloatArray, first_index
@@ -96,7 +96,8 @@ class StickyEntropy(Predictive):
         return mixed
 
     def select(self, face: Face, previous: FloatArray) -> FloatArray:
-        _, policy = soft_backup(face, self._costs(face), self.reference(face, previous), self.weight)
+        costs = seen_everywhere(self, face.mdp, self._costs(face))
+        _, policy = soft_backup(face, costs, self.reference(face, previous), self.weight)
         return policy
 
 
@@ -132,7 +133,8 @@ class StickyEuclidean(Predictive):
         self.weight = check_weight(weight)
 
     def select(self, face: Face, previous: FloatArray) -> FloatArray:
-        visits = nearest_point(face, occupancy(face.mdp, previous) - self._costs(face) / self.weight)
+        costs = seen_everywhere(self, face.mdp, self._costs(face))
+        visits = nearest_point(face, occupancy(face.mdp, previous) - costs / self.weight)
         return policy_from_weights(face, visits)
 
 
