@@ -572,11 +572,16 @@ def test_a_full_pipe_does_not_keep_a_watch_alive(tmp_path: Path, bad: bool) -> N
         assert process.stdout
         assert process.stderr
         full = process.stderr if bad else process.stdout
-        wait_until(lambda: waiting_in(full) > 50_000)  # a batch need not fill the last page of the pipe
+        # A batch need not fill the last page of the pipe. A watch that is asleep waits for room in it.
+        wait_until(lambda: waiting_in(full) > 50_000 and is_asleep(process.pid))
         assert process.poll() is None
         process.terminate()
         assert process.wait(timeout=60) == (0 if bad else 1)
         assert bad or "standard output was full" in process.stderr.read()
+
+
+def is_asleep(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
 def waiting_in(pipe: IO[str]) -> int:
