@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class LossReader:
         if found := _IN_A_FILE.fullmatch(given):
             file, rounds = found["file"], found["rounds"]
         elif given.endswith(".npy"):
-            loss = as_finite_loss(self.mdp, map_npy(existing_file(given)), f"{option} is drawn", given)
+            loss = as_finite_loss(self.mdp, map_npy(existing_file(Path(given))), f"{option} is drawn", given)
             return -loss if self.problem.rewards else loss
         elif self.losses is None:
             raise InputError(
