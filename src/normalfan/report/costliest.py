@@ -36,7 +36,7 @@ from normalfan.problem.mdp import MDP, Labels
 from normalfan.report.fan import MOST_CELLS
 from normalfan.text import amount, number, percent
 
-SHARE = 0.99
+SHARE = 0.9
 LISTED = 50
 MOST_ATTRIBUTED = 500
 MOST_STEPS, MOST_STATES = 240, 60  # of the map
