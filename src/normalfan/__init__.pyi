@@ -13,6 +13,7 @@ from .pricing.stream import price_stream
 from .pricing.summary import Summary, summarise
 from .problem.losses import ArrayLosses, FactoredLosses, IterableLosses, LossStream, rewards
 from .problem.mdp import MDP, Labels
+from .ranges.ranging import Ranging, ranging
 from .regret import Decomposition, RunLog, decompose, run
 
 __version__: str
@@ -32,6 +33,7 @@ __all__ = [
     "Monitor",
     "PricedMotion",
     "PricedRound",
+    "Ranging",
     "RunLog",
     "Summary",
     "TieRule",
@@ -47,6 +49,7 @@ __all__ = [
     "optimal_face",
     "price",
     "price_stream",
+    "ranging",
     "replan",
     "report",
     "rewards",
