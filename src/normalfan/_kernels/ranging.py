@@ -3,9 +3,9 @@
     Q  = ℓ  + E[V'],    V = min_a Q,    A = Q − V, zero where tied          ℓ  = u·base + Σ_k α_k Φ_k
     Q' = ℓ' + E[D'],    D = Q' of the tied action with the largest side·Q'  ℓ' = p·base + Σ_k β_k Φ_k
 
-A lane has its own u, α, p, β. With the visits q of a plan, Σ q·A is what the plan costs beyond the optimum and
-Σ q·(Q' − D) the slope of that: sums over the states that the plan visits, no differences of large values.
-Actions are tied by the rule of `geometry.ties`, state by state.
+A lane has its own u, α, p, β. With the visits q of a plan, Σ q·A is what the plan costs beyond the optimum
+and Σ q·(Q' − D) the slope of that: sums over what the plan visits, no differences of large values. Actions are
+tied by the rule of `geometry.ties`, state by state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from normalfan._kernels.lanes import (
     store,
     zero_lanes,
 )
-
 
 MAX = np.finfo(np.float64).max
 
@@ -185,7 +184,7 @@ def backups(model, allowed, lane, active, rule, side, visits, visited, forced, p
 
 @kernel
 def occupancies(model, picks, visits):
-    """Where the policies of ``picks`` [blocks, H·S·LANES] go: ``visits`` [blocks, H·S·A·LANES], which are 0."""
+    """Where policies, ``picks`` [blocks, H·S·LANES], go: ``visits`` [blocks, H·S·A·LANES], zero before."""
     steps, states, actions, _ = model.shape
     zero = zero_lanes()
     for b in range(len(picks)):

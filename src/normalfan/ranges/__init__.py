@@ -1,1 +1,1 @@
-"""How far may the loss move before the plan changes: along a line, in a plane, in all coefficients at once."""
+"""How far a loss may move before the plan changes: along a line, in a plane, in everything at once."""

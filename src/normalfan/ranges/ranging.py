@@ -1,8 +1,8 @@
 """How far each coefficient may move, one at a time, before the plan changes or costs more than a tolerance.
 
 f(θ) = ⟨q, ℓ(θ)⟩ − J*(θ), what the plan q costs beyond the optimum, is convex and piecewise linear: the θ with
-f ≤ ε form an interval along every line. Where several plans are optimal today they cost the same today, so the
-one of them that a move hurts least serves however far the move goes: one plan for each direction.
+f ≤ ε form an interval along every line. Plans that are optimal today cost the same today, so the one of them
+that a move hurts least is the best of them however far the move goes: one plan for each direction.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def ranging(
         What moves: names of features (by default all of factored losses), "entries" (each entry of the loss
         that some policy meets), or directions: losses [n, H, S, A], coefficients [n, K], or a single one.
     plan : array_like [H, S, A], optional
-        A policy of your own, instead of the best plan of the round. Its range may be empty, or not hold today.
+        A policy of your own, instead of the best plan. Its range may be empty, or not hold today.
     ties : TieRule, optional
         Which plans count as optimal.
 
@@ -247,7 +247,7 @@ def _own_plan(today: Today, plan: npt.ArrayLike) -> FloatArray:
 def _range(
     today: Today, tolerance: float, policy: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """How far down and up each coefficient may go, [K, 2], optimally and within tolerance; exposures; matters."""
+    """How far down and up each may go, [K, 2], optimally and within tolerance; exposures; what matters."""
     count, moves = len(today.now), both_ways(len(today.now))
     if policy is None:
         plan, taken = today.best_plans(moves)

@@ -1,6 +1,6 @@
 """Many backups of one loss, moved along its features: each is a lane of the compiled kernel.
 
-    ℓ = u·base + Σ_k α_k Φ_k,      f = ⟨q, A_ℓ⟩ = ⟨q, ℓ⟩ − J*(ℓ)      of a plan q: convex, piecewise linear, ≥ 0
+    ℓ = u·base + Σ_k α_k Φ_k,      f = ⟨q, A_ℓ⟩ = ⟨q, ℓ⟩ − J*(ℓ)      of a plan q: convex, piecewise linear
 
 `far_ends` finds where f reaches a tolerance: Newton's method from outside, on the line that f follows at
 infinity first. Each step is exact on a linear piece, and none goes too far.
@@ -56,7 +56,8 @@ class Sweeps:
 
         tables, states, by_row = Tables(self.mdp), reachable_states(self.mdp), self.features.T.tocsr()
         kinds = np.int64, np.int32, np.float64
-        return Model(
+        make: Any = Model
+        return make(
             (*self.mdp.shape, self.features.shape[0]),
             tables.per_step,
             *states,
@@ -78,9 +79,9 @@ class Sweeps:
         forced: FloatArray | None = None,
         active: BoolArray | None = None,
     ) -> Swept:
-        """Back up u·base + values·Φ with slopes along p·base + slopes·Φ: `values`, `slopes` [n, K]; base (u, p).
+        """Back up u·base + values·Φ with slopes along p·base + slopes·Φ; values and slopes [n, K], base (u, p).
 
-        Ties are broken by the largest slope of J*, or with side −1 by the least. `mask` [H, S, A] leaves these
+        Ties are broken by the largest slope of J*, with side −1 by the least. `mask` [H, S, A] leaves these
         actions only; `forced` are picks to follow; blocks without an `active` lane are left out.
         """
         from normalfan._kernels.ranging import Lane, backups
@@ -89,7 +90,7 @@ class Sweeps:
         n_blocks = -(-n // 8)
         running = np.ones(n_blocks, dtype=bool)
         if active is not None:
-            running = np.pad(active, (0, 8 * n_blocks - n)).reshape(-1, 8).any(axis=1)
+            running = np.logical_or.reduceat(active, np.arange(0, n, 8))
         u, p = (np.full(8 * n_blocks, factor) for factor in base)
         out, picks = np.zeros((4, 8 * n_blocks)), np.empty((n_blocks, H * S * 8))
         backups(
@@ -104,7 +105,7 @@ class Sweeps:
             picks,
             out,
         )
-        return Swept(*out[:, :n], picks)
+        return Swept(out[0, :n], out[1, :n], out[2, :n], out[3, :n], picks)
 
     def follow(self, picks: FloatArray) -> Plan:
         """Where the policies of picks go."""
@@ -120,7 +121,7 @@ class Sweeps:
 
     def _plan(self, visits: FloatArray) -> Plan:
         shape = len(visits), self.mdp.horizon * self.mdp.n_states, 8 * self.mdp.n_actions
-        return Plan(visits, visits.reshape(shape).any(axis=2))
+        return Plan(visits, np.asarray(visits.reshape(shape).any(axis=2)))
 
     def policy(self, picks: FloatArray, lane: int) -> FloatArray:
         """The policy [H, S, A] of one lane; where no policy can be it plays all that is allowed alike."""
@@ -135,7 +136,7 @@ class Sweeps:
         return np.ascontiguousarray(np.broadcast_to(np.repeat(own, 8), (-(-n // 8), 8 * len(own))))
 
     def far_out(self, moves: FloatArray, plan: Plan | None = None, mask: BoolArray | None = None) -> Swept:
-        """Backups of the moves [n, K] alone, ties broken by the loss: f becomes rises + t·gaps for large t."""
+        """Backups of moves [n, K] alone, ties broken by the loss: f becomes rises + t·gaps for large t."""
         return self(moves, np.zeros_like(moves), base=(0.0, 1.0), side=-1.0, plan=plan, mask=mask)
 
     def far_ends(self, moves: FloatArray, plan: Plan, tolerance: float, asymptote: Swept) -> FloatArray:
@@ -143,7 +144,7 @@ class Sweeps:
 
         `asymptote` is what `far_out` says.
         """
-        caps = self._caps(moves, tolerance)
+        caps = self.caps(moves, tolerance)
         with np.errstate(divide="ignore", invalid="ignore"):
             first = (tolerance - asymptote.rises) / asymptote.gaps
         t = np.where(asymptote.gaps > 0, np.minimum(first, caps), np.inf)
@@ -152,7 +153,7 @@ class Sweeps:
             at = np.where(active, t, 0.0)
             swept = self(at[:, None] * moves, moves, plan=plan, active=active)
             fits = swept.gaps <= tolerance * (1 + CLOSE)
-            t[active & fits & (t == caps)] = np.inf
+            t[active & fits & (t >= caps)] = np.inf
             t[active & ~fits & ~(swept.rises > 0)] = np.nan
             active &= ~fits & (swept.rises > 0)
             nearer = at - np.divide(swept.gaps - tolerance, swept.rises, out=np.zeros_like(at), where=active)
@@ -160,12 +161,11 @@ class Sweeps:
             t[active] = nearer[active]
         return t
 
-    def _caps(self, moves: FloatArray, tolerance: float) -> FloatArray:
-        """How far each move can go without drowning the loss."""
-        size = np.abs(self.loss).max(where=self.loss < np.inf, initial=0.0)
-        features = abs(self.features).max(axis=1)
-        most = np.abs(moves) @ np.asarray(features.todense()).reshape(-1)
-        return FARTHEST * np.divide(max(size, tolerance), most, out=np.ones_like(most), where=most > 0)
+    def caps(self, moves: FloatArray, tolerance: float) -> FloatArray:
+        """How far each move can go without drowning the loss, if there is one."""
+        size = max(np.abs(self.loss).max(where=self.loss < np.inf, initial=0.0), tolerance)
+        most = np.abs(moves) @ abs(self.features).max(axis=1).toarray().reshape(-1)
+        return np.divide(FARTHEST * size, most, out=np.full(len(most), np.inf), where=(most > 0) & (size > 0))
 
 
 NOTHING = np.zeros((0, 0))

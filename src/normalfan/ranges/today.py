@@ -1,7 +1,7 @@
 """What a question about ranges is asked of: one round of losses, its optimal plans, and ways it may move.
 
-Whatever the user gives, a way to move is a feature Φ_k with a coefficient that stands somewhere now: a price of
-factored losses, an entry of a loss, or a direction, which stands at 0.
+Whatever the user gives, a way to move is a feature Φ_k with a coefficient that stands somewhere now: a price
+of factored losses, an entry of a loss, or a direction, which stands at 0.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from normalfan.problem.mdp import MDP
 from normalfan.ranges.sweeps import Plan, Sweeps
 
 Directions: TypeAlias = str | Sequence[str] | npt.ArrayLike | None
-"""Names of features, "entries", arrays of coefficients [K] or [n, K], or of losses [H, S, A] or [n, H, S, A]."""
+"""Names of features, "entries", coefficients [K] or [n, K], or losses [H, S, A] or [n, H, S, A]."""
 
 Tolerance: TypeAlias = float | str
 
@@ -73,7 +73,7 @@ class Today:
             backup = optimal_backup(self.mdp, self.loss)
         if not np.isfinite(backup.values).all():
             raise InputError(
-                "losses add up beyond the range of float64, but sums over a horizon must fit: use a larger unit."
+                "losses add up beyond the range of float64, but sums over a horizon must fit: rescale them."
             )
         return backup
 
