@@ -3,9 +3,9 @@
     Q  = ℓ  + E[V'],    V = min_a Q,    A = Q − V, zero where tied          ℓ  = u·base + Σ_k α_k Φ_k
     Q' = ℓ' + E[D'],    D = Q' of the tied action with the largest side·Q'  ℓ' = p·base + Σ_k β_k Φ_k
 
-A lane has its own u, α, p, β. With the visits q of a plan, Σ q·A is what the plan costs beyond the optimum
-and Σ q·(Q' − D) the slope of that: sums over what the plan visits, no differences of large values. Actions are
-tied by the rule of `geometry.ties`, state by state.
+A lane has its own u, α, p, β. With the visits q of a plan, Σ q·A is what the plan costs beyond the optimum,
+Σ q·(Q' − D) the slope of that: sums over what it visits, no differences of large values. Actions are tied by
+the rule of `geometry.ties`, state by state.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Exact polygons of plans in a plane of losses.
 
 What a plan costs beyond the optimum is convex over the plane, and J* is the lower envelope of one linear
-function for each plan. A region is what is left of the window when a backup at every corner finds nothing more
-to cut away.
+function for each plan. A region is what is left of the window when a backup at every corner finds nothing
+more to cut away.
 """
 
 from __future__ import annotations

@@ -68,10 +68,10 @@ class Ranging:
 
     def words(self, i: int) -> tuple[str, str]:
         """Where the plan is optimal and where it costs at most the tolerance, in words."""
-        if not self.matters[i]:
-            return ("no effect: it costs every plan the same",) * 2
         if np.isinf(self.now[i]):
             return ("it forbids actions, and is no number to move",) * 2
+        if not self.matters[i]:
+            return ("no effect: it costs every plan the same",) * 2
         return _interval(*self.optimal[i]), _interval(*self.within[i])
 
     def beyond(self, i: int, end: Literal["low", "high"], *, tolerated: bool = False) -> Beyond | None:
@@ -130,7 +130,7 @@ class Ranging:
         finite = np.where(np.isfinite(moves), np.abs(moves), np.inf).min(axis=1)
         order = [i for i in np.argsort(finite, kind="stable").tolist() if np.isfinite(finite[i])]
         order = order[:MOST_DRAWN][::-1]
-        edge = 1.2 * np.abs(moves[order][np.isfinite(moves[order])]).max(initial=1e-300)
+        edge = 2.0 * finite[order].max(initial=1e-300)
         figure, axes = new_figure(
             "How far may each move, one at a time?", x="change", size=(6.4, 1.2 + 0.25 * len(order))
         )

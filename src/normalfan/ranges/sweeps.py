@@ -48,6 +48,7 @@ class Sweeps:
         rounding = (2 * mdp.most_successors + 4) * mdp.horizon * UNIT
         self.rule = (ties.absolute, ties.relative + rounding)
         self.allowed = (loss < np.inf).reshape(-1)
+        self.size = float(np.abs(loss).max(where=loss < np.inf, initial=0.0))
 
     @cached_property
     def model(self) -> Any:
@@ -79,7 +80,7 @@ class Sweeps:
         forced: FloatArray | None = None,
         active: BoolArray | None = None,
     ) -> Swept:
-        """Back up u·base + values·Φ with slopes along p·base + slopes·Φ; values and slopes [n, K], base (u, p).
+        """Back up u·base + values·Φ, slopes along p·base + slopes·Φ; values and slopes [n, K], base (u, p).
 
         Ties are broken by the largest slope of J*, with side −1 by the least. `mask` [H, S, A] leaves these
         actions only; `forced` are picks to follow; blocks without an `active` lane are left out.
@@ -147,7 +148,8 @@ class Sweeps:
         caps = self.caps(moves, tolerance)
         with np.errstate(divide="ignore", invalid="ignore"):
             first = (tolerance - asymptote.rises) / asymptote.gaps
-        t = np.where(asymptote.gaps > 0, np.minimum(first, caps), np.inf)
+        level = np.where(asymptote.rises <= tolerance + self.rule[1] * self.size, np.inf, np.nan)
+        t = np.where(asymptote.gaps > 0, np.minimum(first, caps), level)
         active = np.isfinite(t)
         while active.any():
             at = np.where(active, t, 0.0)
@@ -163,9 +165,11 @@ class Sweeps:
 
     def caps(self, moves: FloatArray, tolerance: float) -> FloatArray:
         """How far each move can go without drowning the loss, if there is one."""
-        size = max(np.abs(self.loss).max(where=self.loss < np.inf, initial=0.0), tolerance)
-        most = np.abs(moves) @ abs(self.features).max(axis=1).toarray().reshape(-1)
-        return np.divide(FARTHEST * size, most, out=np.full(len(most), np.inf), where=(most > 0) & (size > 0))
+        size = max(self.size, tolerance)
+        most: FloatArray = np.abs(moves) @ abs(self.features).max(axis=1).toarray().reshape(-1)
+        caps = np.full(len(most), np.inf)
+        np.divide(FARTHEST * size, most, out=caps, where=(most > 0) & (size > 0))
+        return caps
 
 
 NOTHING = np.zeros((0, 0))

@@ -49,7 +49,7 @@ Directions: TypeAlias = str | Sequence[str] | npt.ArrayLike | None
 Tolerance: TypeAlias = float | str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Today:
     """One round, and K ways in which it may move."""
 
@@ -154,7 +154,16 @@ def read_today(
     raw = row.stream if isinstance(row, Negated) else row
     named = stream.stream if isinstance(stream, Negated) else stream
     features, now, names = _read_directions(mdp, loss, sign, raw, named, directions)
-    return Today(mdp, loss, name, sign * features, now, names, sign, ties)
+    return Today(
+        mdp=mdp,
+        loss=loss,
+        round_name=name,
+        features=sign * features,
+        now=now,
+        names=names,
+        sign=sign,
+        ties=ties,
+    )
 
 
 def _round_of(stream: LossStream, at: int | str | None) -> int:
