@@ -269,6 +269,19 @@ OTHERS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: nf.regions(ARMS, SHOP, directions=["buy", "make"], window=(0, 1)),
         "window has shape",
     ),
+    "a point off the line": (
+        lambda: nf.breakpoints(ARMS, SHOP, direction="buy", within=(0, 9)).price(10.0),
+        "at is 10.0",
+    ),
+    "a point off the window": (
+        lambda: nf.regions(ARMS, SHOP, directions=["buy", "make"], window=1).price(0.0, 0.0),
+        "the point (0.0, 0.0)",
+    ),
+    "a price where one plan is known": (
+        lambda: nf.region(ARMS, SHOP, directions=["buy", "make"], window=1).price(6.0, 5.0),
+        "nf.regions",
+    ),
+    "an error that is no number": (lambda: nf.ranging(ARMS, SHOP).share([1.0, np.nan, 0.0]), "error[1]"),
     "an unknown end": (lambda: nf.ranging(ARMS, SHOP).beyond(0, "up"), "end is 'up'"),  # type: ignore[arg-type]
     "an error of another length": (lambda: nf.ranging(ARMS, SHOP).share([1.0]), "error has shape"),
 }

@@ -59,7 +59,12 @@ class Breakpoints:
 
     def price(self, at: npt.ArrayLike) -> FloatArray:
         """What today's plan costs beyond the best one where the coefficient is `at`, within the line."""
-        return np.asarray(np.interp(read_numbers("at", at), self.edges, self.prices))
+        places = read_numbers("at", at)
+        if not ((self.edges[0] <= places) & (places <= self.edges[-1])).all():
+            raise InputError(
+                f"at is {at!r}, but plans are known from {self.edges[0]} to {self.edges[-1]}: widen `within`."
+            )
+        return np.asarray(np.interp(places, self.edges, self.prices))
 
     def to_frame(self) -> polars.DataFrame:
         """One row for each plan."""

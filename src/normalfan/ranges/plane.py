@@ -21,7 +21,7 @@ from normalfan.problem.arrays import FloatArray, read_numbers, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.line import ROUNDING, read_window
-from normalfan.ranges.sweeps import Plan
+from normalfan.ranges.sweeps import Plan, Swept
 from normalfan.ranges.today import Directions, Today, Tolerance, read_today
 from normalfan.text import counted, html_table, number, printable
 
@@ -52,26 +52,28 @@ class Regions:
     values: FloatArray  # [n] the expected loss, or reward, of each plan where the coefficients stand now
     kept: FloatArray  # [3] the same of today's plan: value, and how much it takes of the two
     tolerance: float  # what a plan may cost beyond the best one in its polygon
+    is_todays: bool  # there is one polygon, that of today's plan; not those of all plans
     today: Today  # the round
 
     def policy(self, i: int) -> FloatArray:
         """Plan i as a policy [H, S, A]."""
-        if self.is_of_today:
+        if self.is_todays:
             return self.today.policy
         middle = self.polygons[i].mean(axis=0) - self.now
         sweeps = self.today.sweeps
         return read_only(sweeps.policy(sweeps(middle[None], np.zeros((1, 2))).picks, 0))
 
-    @property
-    def is_of_today(self) -> bool:
-        """Whether there is one polygon, that of today's plan, and not those of all plans."""
-        return len(self.values) == 1 and np.array_equal(np.append(self.values, self.exposures), self.kept)
-
     def price(self, x: float, y: float) -> float:
-        """What today's plan costs beyond the best one, at a point of the window; needs all `regions`."""
-        moved = np.array([x, y]) - self.now
-        each = self.today.sign * (self.values + self.exposures @ moved)
-        return max(float(self.today.sign * (self.kept[0] + self.kept[1:] @ moved) - each.min()), 0.0)
+        """What today's plan costs beyond the best one, at a point of the window."""
+        if self.is_todays:
+            raise InputError(
+                "price is asked for, but only today's plan is known here: ask nf.regions for all."
+            )
+        point = np.array([x, y], dtype=np.float64)
+        if not ((self.window[:, 0] <= point) & (point <= self.window[:, 1])).all():
+            raise InputError(f"the point ({x}, {y}) is outside, but plans are known in the window: widen it.")
+        others = self.kept - np.column_stack([self.values, self.exposures])
+        return max(float((self.today.sign * others @ [1.0, *(point - self.now)]).max()), 0.0)
 
     def plot(self) -> Any:
         """Draw the polygons; returns a matplotlib figure."""
@@ -155,12 +157,12 @@ def region(
     polygon, verified = _corners(moves), set[Point]()
     while fresh := [corner for corner in polygon if corner not in verified]:
         verified |= set(fresh)
-        gaps, gradients = _costs(today, np.array(fresh), today.plan)
-        for corner, gap, (gx, gy) in zip(fresh, gaps.tolist(), gradients.tolist(), strict=True):
+        swept, further = _both(today, np.array(fresh), today.plan)
+        for corner, *found in zip(fresh, swept.gaps, swept.rises, further.rises, strict=True):
+            gap, gx, gy = map(float, found)
             if gap - allowed > ROUNDING * reach * (abs(gx) + abs(gy)):
                 polygon = _clip(polygon, gx, gy, allowed - gap + gx * corner[0] + gy * corner[1])
-    kept = _kept(today)
-    return _regions(today, moves, [polygon], kept[None], kept, allowed)
+    return _regions(today, moves, [polygon], _kept(today)[None], allowed, is_todays=True)
 
 
 def regions(
@@ -213,9 +215,11 @@ def regions(
     verified = dict[tuple[int, int], None]()
     waiting = list(whole)
     while waiting:
-        corners = np.array(waiting)
-        for corner, plane in zip(corners, _planes(today, corners), strict=True):
-            at_corner = np.array([1.0, *corner])
+        corners = np.column_stack([np.ones(len(waiting)), waiting])
+        swept, further = _both(today, corners[:, 1:], None)
+        gradients = np.stack([swept.slopes, further.slopes], axis=1)
+        starts = swept.values - (gradients * corners[:, 1:]).sum(axis=1)
+        for at_corner, plane in zip(corners, np.column_stack([starts, gradients]), strict=True):
             size = np.abs(plane[0]) + reach * np.abs(plane[1:]).sum()
             if len(planes) and (planes @ at_corner).min() - plane @ at_corner <= ROUNDING * size:
                 continue
@@ -231,7 +235,7 @@ def regions(
                 verified[key] = None
                 waiting.append(corner)
     wide = [i for i, cell in enumerate(cells) if _area(cell) > ROUNDING * reach**2]
-    return _regions(today, moves, [cells[i] for i in wide], planes[wide], _kept(today), 0.0)
+    return _regions(today, moves, [cells[i] for i in wide], planes[wide], 0.0, is_todays=False)
 
 
 def _regions(
@@ -239,8 +243,9 @@ def _regions(
     moves: FloatArray,
     cells: Iterable[Polygon],
     planes: FloatArray,
-    kept: FloatArray,
     allowed: float,
+    *,
+    is_todays: bool,
 ) -> Regions:
     """The result, in the user's coordinates and sign."""
     shown = 0.0 + today.sign * planes
@@ -251,8 +256,9 @@ def _regions(
         polygons=tuple(read_only(today.now + np.array(cell).reshape(-1, 2)) for cell in cells),
         exposures=read_only(shown[:, 1:]),
         values=read_only(shown[:, 0]),
-        kept=read_only(0.0 + today.sign * kept),
+        kept=read_only(0.0 + today.sign * _kept(today)),
         tolerance=allowed,
+        is_todays=is_todays,
         today=today,
     )
 
@@ -275,20 +281,7 @@ def _read_plane(
     return today, np.array([read_window("window", span) for span in spans]) - today.now[:, None]
 
 
-def _costs(today: Today, points: FloatArray, plan: Plan) -> tuple[FloatArray, FloatArray]:
-    """What a plan costs beyond the best one at points [n, 2], and the gradients, [n, 2]."""
-    swept, further = _both(today, points, plan)
-    return swept.gaps, np.stack([swept.rises, further.rises], axis=1)
-
-
-def _planes(today: Today, points: FloatArray) -> FloatArray:
-    """[n, 3]: the plane of a plan that is optimal at each point."""
-    swept, further = _both(today, points, None)
-    gradients = np.stack([swept.slopes, further.slopes], axis=1)
-    return np.column_stack([swept.values - (gradients * points).sum(axis=1), gradients])
-
-
-def _both(today: Today, points: FloatArray, plan: Plan | None) -> Any:
+def _both(today: Today, points: FloatArray, plan: Plan | None) -> tuple[Swept, Swept]:
     """Backups at points, with slopes along the first axis, and of the same plans along the second."""
     along = np.eye(2)[:, None] + np.zeros((len(points), 1))
     swept = today.sweeps(points, along[0], plan=plan)

@@ -18,7 +18,7 @@ from normalfan.geometry.bellman import as_policy, occupancy
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.plots import literal, new_figure
 from normalfan.pricing.plans import completed_plan
-from normalfan.problem.arrays import BoolArray, FloatArray, check_shape, read_numbers, read_only
+from normalfan.problem.arrays import BoolArray, FloatArray, check_finite, check_shape, read_numbers, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.sweeps import Plan, Swept
@@ -100,6 +100,7 @@ class Ranging:
         """
         moved = read_numbers("error", error).astype(np.float64)
         check_shape("error", moved.shape, self.now.shape, "give one number for each coefficient, 0 for none")
+        check_finite("error", moved)
         within = self.within
         if self.plan is None and np.ptp(self.exposures, axis=1).any():
             asymptote = self.today.sweeps.far_out(both_ways(len(self.now)), self.today.plan)
