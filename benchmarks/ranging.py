@@ -37,21 +37,22 @@ def least_milliseconds(work: Callable[[], Any], repeats: int = 20) -> float:
     return 1e3 * min(times)
 
 
-def ends_by_bisection(mdp: nf.MDP, losses: nf.FactoredLosses, found: nf.Ranging, t: int) -> float:
-    """The largest relative error of the finite ends within tolerance."""
+def worst_end(mdp: nf.MDP, losses: nf.FactoredLosses, found: nf.Ranging, t: int) -> float:
+    """The largest relative error of the finite ends, by bisection on the price of today's face around them."""
     theta = losses.coefficients[t]
     units = np.eye(len(theta))[:HOURS]
     moves, ends = np.concatenate([-units, units]), np.abs(found.within - found.now[:, None]).T.reshape(-1)
     moves, ends = moves[np.isfinite(ends)], ends[np.isfinite(ends)]
-    low, high = np.zeros(len(ends)), np.full(len(ends), 4 * ends.max())
-    for _ in range(45):
+    scale = np.maximum(np.abs(moves @ theta), 1.0)
+    low, high = -1e-3 * scale, 1e-3 * scale  # around the ends; nothing is found there if they are wrong
+    for _ in range(22):
         middle = (low + high) / 2
-        moved = theta + middle[:, None] * moves
+        moved = theta + (ends + middle)[:, None] * moves
         pairs = np.stack([np.broadcast_to(theta, moved.shape), moved], axis=1).reshape(-1, len(theta))
         priced = nf.price_stream(mdp, nf.FactoredLosses(pairs, losses.features), detail="prices")
         fits = priced.prices[1::2] <= found.tolerance
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return float((np.abs(ends - low) / np.maximum(np.abs(moves @ theta), 1.0)).max())
+    return float((np.abs(low + high) / 2 / scale).max())
 
 
 def worst_attack(
@@ -171,9 +172,7 @@ def main() -> None:
     print(json.dumps(results, indent=2), flush=True)
     results["bisection"] = {
         tolerance: max(
-            ends_by_bisection(
-                mdp, losses, nf.ranging(mdp, losses, at=t, directions=names, tolerance=tolerance), t
-            )
+            worst_end(mdp, losses, nf.ranging(mdp, losses, at=t, directions=names, tolerance=tolerance), t)
             for t in spread
         )
         for tolerance in ("0%", "1%")

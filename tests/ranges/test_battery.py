@@ -1,4 +1,4 @@
-"""Ranges of the battery against bisection on `price`, and attacks inside its radius."""
+"""Ranges of the battery against `price` itself, and attacks inside its radius."""
 
 from __future__ import annotations
 
@@ -30,21 +30,18 @@ def prices_of_today(theta: np.ndarray, moved: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("day", DAYS)
 @pytest.mark.parametrize("share", [0.0, 0.01])
-def test_ends_are_those_of_bisection(day: str, share: float) -> None:
+def test_ends_are_where_price_passes_the_tolerance(day: str, share: float) -> None:
+    """What the last step of a bisection to 1e-6 would see: within just before an end, beyond just after."""
     mdp, losses = battery()
-    names = losses.feature_names
-    found = nf.ranging(mdp, losses, at=day, tolerance=f"{100 * share}%", directions=names[:24])
+    found = nf.ranging(mdp, losses, at=day, tolerance=f"{100 * share}%", directions=losses.feature_names[:24])
     theta = losses.coefficients[losses.round_names.index(day)]
     moves = np.concatenate([-np.eye(25)[:24], np.eye(25)[:24]])
     ends = np.abs(np.concatenate([found.within[:, 0], found.within[:, 1]]) - np.tile(found.now, 2))
     finite = np.isfinite(ends)
-    low, high = np.zeros(finite.sum()), np.full(finite.sum(), 4 * ends[finite].max())
-    for _ in range(50):
-        middle = (low + high) / 2
-        fits = prices_of_today(theta, theta + middle[:, None] * moves[finite]) <= found.tolerance
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    scale = np.maximum(np.abs(np.tile(theta[:24], 2)[finite]), 1.0)
-    np.testing.assert_array_less(np.abs(ends[finite] - low) / scale, 1e-6)
+    near = 1e-6 * np.maximum(np.abs(moves @ theta), 1.0)
+    before, after = (theta + (ends + side * near)[finite, None] * moves[finite] for side in (-1, 1))
+    assert (prices_of_today(theta, before) <= found.tolerance).all()
+    assert (prices_of_today(theta, after) > found.tolerance).all()
     assert (prices_of_today(theta, theta + 1e4 * moves[~finite]) <= found.tolerance).all()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 from listed_policies import Problem as Listed
@@ -97,14 +96,18 @@ def interval(problem: Factored, k: int, tolerance: Fraction) -> tuple[float, flo
 
 def bends(problem: Factored, k: int, low: Fraction, high: Fraction) -> list[Fraction]:
     """The moves of coefficient k at which the lower envelope of all plans bends."""
-    lines = {(problem.cost(x), x[k]) for x in problem.exposures}
-    found = set()
-    for (c, g), (d, e) in combinations(lines, 2):
-        if g != e:
-            t = (c - d) / (e - g)
-            if low < t < high and c + g * t == min(a + b * t for a, b in lines):
-                found.add(t)
-    return sorted(found)
+    least: dict[Fraction, Fraction] = {}  # of parallel lines only the lowest can matter
+    for x in problem.exposures:
+        least[x[k]] = min(least.get(x[k], problem.cost(x)), problem.cost(x))
+    lines = [(cost, slope) for slope, cost in least.items()]
+    found, t = list[Fraction](), low
+    cost, slope = min(lines, key=lambda line: (line[0] + line[1] * low, line[1]))  # the best just after `low`
+    while True:  # the next bend is where the first flatter line meets the one that is best
+        meets = [((c - cost) / (slope - g), g, c) for c, g in lines if g < slope]
+        t, slope, cost = min(meets, default=(high, slope, cost))
+        if t >= high:
+            return found
+        found.append(t)
 
 
 def clipped(polygon: Polygon, gx: Fraction, gy: Fraction, most: Fraction) -> Polygon:

@@ -143,10 +143,7 @@ def breakpoints(
     (array([-5.,  2.,  5.]), array([0., 2.]))
     """
     today = read_today(mdp, losses, at, direction, ties)
-    if len(today.now) != 1:
-        raise InputError(
-            f"direction gives {len(today.now)} directions, but a line has one: choose one of them."
-        )
+    today.check_ways("direction", 1, "a line has one")
     now = float(today.now[0])
     low, high = read_window("within", within)
     edges, slopes = _pieces(today.sweeps, low - now, high - now)

@@ -211,9 +211,8 @@ def regions(
     today, moves = _read_plane(mdp, losses, at, directions, window, ties)
     whole, reach = _corners(moves), float(np.abs(moves).max())
     planes, cells = np.zeros((0, 3)), list[Polygon]()  # J* = c + gx·x + gy·y
-    grain = 1e-9 * reach
-    verified = dict[tuple[int, int], None]()
-    waiting = list(whole)
+    spans = np.ptp(moves, axis=1)
+    verified, waiting = set[tuple[int, int]](), list(whole)
     while waiting:
         corners = np.column_stack([np.ones(len(waiting)), waiting])
         swept, further = _both(today, corners[:, 1:], None)
@@ -230,11 +229,11 @@ def regions(
             planes, cells = np.vstack([planes, plane]), [*cells, new]
         waiting = list[Point]()
         for corner in (corner for cell in cells for corner in cell):
-            key = round(corner[0] / grain), round(corner[1] / grain)
-            if key not in verified:
-                verified[key] = None
+            place = round(corner[0] / spans[0] * 1e9), round(corner[1] / spans[1] * 1e9)
+            if place not in verified:
+                verified.add(place)
                 waiting.append(corner)
-    wide = [i for i, cell in enumerate(cells) if _area(cell) > ROUNDING * reach**2]
+    wide = [i for i, cell in enumerate(cells) if _area(cell) > ROUNDING * spans.prod()]
     return _regions(today, moves, [cells[i] for i in wide], planes[wide], 0.0, is_todays=False)
 
 
@@ -268,8 +267,7 @@ def _read_plane(
 ) -> tuple[Today, FloatArray]:
     """The round with two ways to move, and how far they go, [2, 2]."""
     today = read_today(mdp, losses, at, directions, ties)
-    if len(today.now) != 2:
-        raise InputError(f"directions are {len(today.now)}, but a plane has two: choose two of them.")
+    today.check_ways("directions", 2, "a plane has two")
     spans = read_numbers("window", window).astype(np.float64)
     if spans.ndim == 0:
         _, half = read_window("window", (-spans, spans))

@@ -262,7 +262,9 @@ def _range(
     )  # the most that a plan takes, less the least
     exposures = 0.0 + np.sort(today.sign * np.stack([-taken[:count], taken[count:]], axis=1), axis=1)
     exposures[:, 1] = np.where(np.ptp(exposures, axis=1) > size, exposures[:, 1], exposures[:, 0])
-    optimal, within = (_ends(today, plan, amount, asymptote, policy) for amount in (0.0, tolerance))
+    optimal = within = _ends(today, plan, 0.0, asymptote, policy)
+    if tolerance > 0:
+        within = _ends(today, plan, tolerance, asymptote, policy)
     return optimal, within, exposures, matters
 
 

@@ -117,6 +117,12 @@ class Today:
             return self
         return replace(self, features=self.features[chosen], now=self.now[chosen], names=self.names[chosen])
 
+    def check_ways(self, name: str, count: int, rule: str) -> None:
+        """Refuse another number of ways to move, or one that stands at infinity."""
+        if len(self.now) != count or np.isinf(self.now).any():
+            said = "infinite today" if len(self.now) == count else f"{len(self.now)} in number"
+            raise InputError(f"{name} is {said}, but {rule}, from a number: choose among the others.")
+
     def tolerated(self, tolerance: Tolerance) -> float:
         """A tolerance in the unit of the losses: a number, or a share of |value| such as "1%"."""
         share = re.fullmatch(r"\s*([0-9.eE+-]+)\s*%\s*", tolerance) if isinstance(tolerance, str) else None
