@@ -32,6 +32,7 @@ GROUPS = {
     "normalfan.problem": "Problems and losses",
     "normalfan.geometry": "Faces and cones",
     "normalfan.pricing": "Prices",
+    "normalfan.ranges": "Ranges",
     "normalfan.exact": "Certificates",
     "normalfan.regret": "Learners' regret",
     "": "The rest",

@@ -13,6 +13,10 @@ from .pricing.stream import price_stream
 from .pricing.summary import Summary, summarise
 from .problem.losses import ArrayLosses, FactoredLosses, IterableLosses, LossStream, rewards
 from .problem.mdp import MDP, Labels
+from .ranges.line import Breakpoints, breakpoints
+from .ranges.plane import Regions, region, regions
+from .ranges.radius import Radius, radius
+from .ranges.ranging import Ranging, ranging
 from .regret import Decomposition, RunLog, decompose, run
 
 __version__: str
@@ -20,6 +24,7 @@ __version__: str
 __all__ = [
     "MDP",
     "ArrayLosses",
+    "Breakpoints",
     "Certificate",
     "Crossing",
     "Decomposition",
@@ -32,9 +37,13 @@ __all__ = [
     "Monitor",
     "PricedMotion",
     "PricedRound",
+    "Radius",
+    "Ranging",
+    "Regions",
     "RunLog",
     "Summary",
     "TieRule",
+    "breakpoints",
     "certify",
     "check_certificate",
     "cone_margin",
@@ -47,6 +56,10 @@ __all__ = [
     "optimal_face",
     "price",
     "price_stream",
+    "radius",
+    "ranging",
+    "region",
+    "regions",
     "replan",
     "report",
     "rewards",

@@ -1,0 +1,1 @@
+"""How far a loss may move before the plan changes: along a line, in a plane, in everything at once."""

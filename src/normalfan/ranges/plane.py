@@ -1,0 +1,329 @@
+"""Exact polygons of plans in a plane of losses.
+
+What a plan costs beyond the optimum is convex over the plane, and J* is the lower envelope of one linear
+function for each plan. A region is what is left of the window when a backup at every corner finds nothing
+more to cut away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from normalfan.errors import InputError
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.plots import new_figure
+from normalfan.problem.arrays import FloatArray, read_numbers, read_only
+from normalfan.problem.losses import Losses
+from normalfan.problem.mdp import MDP
+from normalfan.ranges.line import ROUNDING, read_window
+from normalfan.ranges.sweeps import Plan, Swept
+from normalfan.ranges.today import Directions, Today, Tolerance, read_today
+from normalfan.text import counted, html_table, number, printable
+
+Point: TypeAlias = tuple[float, float]
+Polygon: TypeAlias = list[Point]  # its corners, counter-clockwise
+Window: TypeAlias = float | tuple[tuple[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regions:
+    """Polygons of plans in a window: what `region` and `regions` return. Coordinates are coefficients.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> losses = nf.FactoredLosses([[3.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]], feature_names=["buy", "make"])
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> found = nf.regions(arms, losses, directions=["buy", "make"], window=2)
+    >>> found, found.price(5.0, 3.0)
+    (Regions: 2 plans for buy from 1 to 5 and make from 3 to 7, tolerance 0, 2.0)
+    """
+
+    names: tuple[str, str]  # of the two coefficients
+    now: FloatArray  # [2] where they stand
+    window: FloatArray  # [2, 2] from where to where each goes
+    polygons: tuple[FloatArray, ...]  # n of [m, 2] corners, counter-clockwise
+    exposures: FloatArray  # [n, 2] how much of the two each plan takes
+    values: FloatArray  # [n] the expected loss, or reward, of each plan where the coefficients stand now
+    kept: FloatArray  # [3] the same of today's plan: value, and how much it takes of the two
+    tolerance: float  # what a plan may cost beyond the best one in its polygon
+    is_todays: bool  # there is one polygon, that of today's plan; not those of all plans
+    today: Today  # the round
+
+    def policy(self, i: int) -> FloatArray:
+        """Plan i as a policy [H, S, A]."""
+        if self.is_todays:
+            return self.today.policy
+        middle = self.polygons[i].mean(axis=0) - self.now
+        sweeps = self.today.sweeps
+        return read_only(sweeps.policy(sweeps(middle[None], np.zeros((1, 2))).picks, 0))
+
+    def price(self, x: float, y: float) -> float:
+        """What today's plan costs beyond the best one, at a point of the window."""
+        if self.is_todays:
+            raise InputError(
+                "price is asked for, but only today's plan is known here: ask nf.regions for all."
+            )
+        point = np.array([x, y], dtype=np.float64)
+        if not ((self.window[:, 0] <= point) & (point <= self.window[:, 1])).all():
+            raise InputError(f"the point ({x}, {y}) is outside, but plans are known in the window: widen it.")
+        others = self.kept - np.column_stack([self.values, self.exposures])
+        return max(float((self.today.sign * others @ [1.0, *(point - self.now)]).max()), 0.0)
+
+    def plot(self) -> Any:
+        """Draw the polygons; returns a matplotlib figure."""
+        figure, axes = new_figure(self._in_short().split(" for ")[0], x=self.names[0], y=self.names[1])
+        for i, polygon in enumerate(self.polygons):
+            axes.fill(*polygon.T, facecolor=f"C{i % 10}", edgecolor="white", alpha=0.6)
+        axes.plot(*self.now, marker="o", color="black")
+        axes.set(xlim=self.window[0], ylim=self.window[1])
+        return figure
+
+    def __repr__(self) -> str:
+        return f"Regions: {self._in_short()}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (i, len(polygon), *map(number, (self.values[i], *self.exposures[i])))
+            for i, polygon in enumerate(self.polygons[:50])
+        ]
+        head = ("plan", "corners", "value now", *(f"exposure to {name}" for name in self.names))
+        return html_table(self._in_short(), head, rows)
+
+    def _in_short(self) -> str:
+        spans = (
+            f"{printable(name):.40} from {number(low)} to {number(high)}"
+            for name, (low, high) in zip(self.names, self.window, strict=True)
+        )
+        many = counted(len(self.polygons), "plan")
+        return f"{many} for {' and '.join(spans)}, tolerance {number(self.tolerance)}"
+
+
+def region(
+    mdp: MDP,
+    losses: Losses,
+    *,
+    directions: Directions,
+    window: Window,
+    at: int | str | None = None,
+    tolerance: Tolerance = 0.0,
+    ties: TieRule = DEFAULT_TIES,
+) -> Regions:
+    """Find the exact polygon, in a plane, in which today's plan costs at most a tolerance.
+
+    Where several plans are optimal today, the first of tied actions is the plan.
+
+    Parameters
+    ----------
+    mdp : MDP
+    losses : FactoredLosses, LossStream, array_like [T, H, S, A] or one loss [H, S, A]
+    directions : sequence of str or array_like
+        The two axes: names of features, or directions, as coefficients [2, K] or losses [2, H, S, A].
+    window : float or ((float, float), (float, float))
+        How far to look to either side of now; or from where to where in each coefficient.
+    at : int or str, optional
+        The round, by number or by name; the last by default.
+    tolerance : float or str, default 0
+        What the plan may cost beyond the best one: an amount, or a share of the round's |value|.
+    ties : TieRule, optional
+        Which plans count as optimal.
+
+    Returns
+    -------
+    Regions
+        With one polygon.
+
+    Raises
+    ------
+    InputError
+        If there is no such round, feature or tolerance, there are not two directions, or the window is none.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> losses = nf.FactoredLosses([[3.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]])
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> nf.region(arms, losses, directions=["0", "1"], window=2).polygons[0].tolist()
+    [[1.0, 3.0], [3.0, 3.0], [5.0, 5.0], [5.0, 7.0], [1.0, 7.0]]
+    """
+    today, moves = _read_plane(mdp, losses, at, directions, window, ties)
+    allowed = today.tolerated(tolerance)
+    reach = float(np.abs(moves).max())
+    polygon, verified = _corners(moves), set[Point]()
+    while fresh := [corner for corner in polygon if corner not in verified]:
+        verified |= set(fresh)
+        swept, further = _both(today, np.array(fresh), today.plan)
+        for corner, *found in zip(fresh, swept.gaps, swept.rises, further.rises, strict=True):
+            gap, gx, gy = map(float, found)
+            if gap - allowed > ROUNDING * reach * (abs(gx) + abs(gy)):
+                polygon = _clip(polygon, gx, gy, allowed - gap + gx * corner[0] + gy * corner[1])
+    return _regions(today, moves, [polygon], _kept(today)[None], allowed, is_todays=True)
+
+
+def regions(
+    mdp: MDP,
+    losses: Losses,
+    *,
+    directions: Directions,
+    window: Window,
+    at: int | str | None = None,
+    ties: TieRule = DEFAULT_TIES,
+) -> Regions:
+    """Find the exact polygons of all plans that are optimal somewhere in a window of a plane.
+
+    Plans that never differ in cost by more than rounding count as one.
+
+    Parameters
+    ----------
+    mdp : MDP
+    losses : FactoredLosses, LossStream, array_like [T, H, S, A] or one loss [H, S, A]
+    directions : sequence of str or array_like
+        The two axes: names of features, or directions, as coefficients [2, K] or losses [2, H, S, A].
+    window : float or ((float, float), (float, float))
+        How far to look to either side of now; or from where to where in each coefficient.
+    at : int or str, optional
+        The round, by number or by name; the last by default.
+    ties : TieRule, optional
+        Which plan is today's.
+
+    Returns
+    -------
+    Regions
+
+    Raises
+    ------
+    InputError
+        If there is no such round or feature, there are not two directions, or the window is none.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> entries = [[[[1, 0]]], [[[0, 1]]]]
+    >>> nf.regions(arms, [[[3.0, 5.0]]], directions=entries, window=((-1, 3), (-1, 1))).exposures.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    today, moves = _read_plane(mdp, losses, at, directions, window, ties)
+    whole, reach = _corners(moves), float(np.abs(moves).max())
+    planes, cells = np.zeros((0, 3)), list[Polygon]()  # J* = c + gx·x + gy·y
+    grain = 1e-9 * reach
+    verified = dict[tuple[int, int], None]()
+    waiting = list(whole)
+    while waiting:
+        corners = np.column_stack([np.ones(len(waiting)), waiting])
+        swept, further = _both(today, corners[:, 1:], None)
+        gradients = np.stack([swept.slopes, further.slopes], axis=1)
+        starts = swept.values - (gradients * corners[:, 1:]).sum(axis=1)
+        for at_corner, plane in zip(corners, np.column_stack([starts, gradients]), strict=True):
+            size = np.abs(plane[0]) + reach * np.abs(plane[1:]).sum()
+            if len(planes) and (planes @ at_corner).min() - plane @ at_corner <= ROUNDING * size:
+                continue
+            cells = [_below(cell, own, plane) for cell, own in zip(cells, planes, strict=True)]
+            new = whole
+            for other in planes:
+                new = _below(new, plane, other)
+            planes, cells = np.vstack([planes, plane]), [*cells, new]
+        waiting = list[Point]()
+        for corner in (corner for cell in cells for corner in cell):
+            key = round(corner[0] / grain), round(corner[1] / grain)
+            if key not in verified:
+                verified[key] = None
+                waiting.append(corner)
+    wide = [i for i, cell in enumerate(cells) if _area(cell) > ROUNDING * reach**2]
+    return _regions(today, moves, [cells[i] for i in wide], planes[wide], 0.0, is_todays=False)
+
+
+def _regions(
+    today: Today,
+    moves: FloatArray,
+    cells: Iterable[Polygon],
+    planes: FloatArray,
+    allowed: float,
+    *,
+    is_todays: bool,
+) -> Regions:
+    """The result, in the user's coordinates and sign."""
+    shown = 0.0 + today.sign * planes
+    return Regions(
+        names=(today.names[0], today.names[1]),
+        now=today.now,
+        window=read_only(today.now[:, None] + moves),
+        polygons=tuple(read_only(today.now + np.array(cell).reshape(-1, 2)) for cell in cells),
+        exposures=read_only(shown[:, 1:]),
+        values=read_only(shown[:, 0]),
+        kept=read_only(0.0 + today.sign * _kept(today)),
+        tolerance=allowed,
+        is_todays=is_todays,
+        today=today,
+    )
+
+
+def _read_plane(
+    mdp: MDP, losses: Losses, at: int | str | None, directions: Directions, window: Any, ties: TieRule
+) -> tuple[Today, FloatArray]:
+    """The round with two ways to move, and how far they go, [2, 2]."""
+    today = read_today(mdp, losses, at, directions, ties)
+    if len(today.now) != 2:
+        raise InputError(f"directions are {len(today.now)}, but a plane has two: choose two of them.")
+    spans = read_numbers("window", window).astype(np.float64)
+    if spans.ndim == 0:
+        _, half = read_window("window", (-spans, spans))
+        return today, np.array([[-half, half]] * 2)
+    if spans.shape != (2, 2):
+        raise InputError(
+            f"window has shape {list(spans.shape)}, but must be one number or two intervals: pass [2, 2]."
+        )
+    return today, np.array([read_window("window", span) for span in spans]) - today.now[:, None]
+
+
+def _both(today: Today, points: FloatArray, plan: Plan | None) -> tuple[Swept, Swept]:
+    """Backups at points, with slopes along the first axis, and of the same plans along the second."""
+    along = np.eye(2)[:, None] + np.zeros((len(points), 1))
+    swept = today.sweeps(points, along[0], plan=plan)
+    return swept, today.sweeps(points, along[1], plan=plan, forced=swept.picks)
+
+
+def _kept(today: Today) -> FloatArray:
+    """[3]: the value of today's plan, and how much it takes of both."""
+    visits = today.plan.visits[0, ::8]
+    return np.append(today.value, today.features @ visits)
+
+
+def _corners(moves: FloatArray) -> Polygon:
+    (left, right), (low, high) = moves.tolist()
+    return [(left, low), (right, low), (right, high), (left, high)]
+
+
+def _below(cell: Polygon, own: FloatArray, other: FloatArray) -> Polygon:
+    """The part of a cell where one plane is below another."""
+    c, gx, gy = (own - other).tolist()
+    return _clip(cell, gx, gy, -c)
+
+
+def _clip(polygon: Polygon, gx: float, gy: float, most: float) -> Polygon:
+    """The part of a convex polygon with gx·x + gy·y ≤ most (Sutherland and Hodgman)."""
+    slack = ROUNDING * max((abs(gx * x) + abs(gy * y) for x, y in polygon), default=0.0)
+    over = [gx * x + gy * y - most for x, y in polygon]
+    over = [0.0 if abs(excess) <= slack else excess for excess in over]  # on the line, but for rounding
+    if max(over, default=0.0) <= 0:
+        return polygon
+    left = Polygon()
+    for (a, start), (b, end) in pairwise([*zip(over, polygon, strict=True), (over[0], polygon[0])]):
+        if a <= 0:
+            left.append(start)
+        if a * b < 0:
+            share = a / (a - b)
+            left.append((start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])))
+    return left
+
+
+def _area(polygon: Polygon) -> float:
+    if not polygon:
+        return 0.0
+    around = pairwise([*polygon, polygon[0]])
+    return sum(x * v - u * y for (x, y), (u, v) in around) / 2

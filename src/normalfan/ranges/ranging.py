@@ -1,0 +1,293 @@
+"""How far each coefficient may move, one at a time, before the plan changes or costs more than a tolerance.
+
+f(θ) = ⟨q, ℓ(θ)⟩ − J*(θ), what the plan q costs beyond the optimum, is convex and piecewise linear: the θ with
+f ≤ ε form an interval along every line. Plans that are optimal today cost the same today, so the one of them
+that a move hurts least is the best of them however far the move goes: one plan for each direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError, check_choice
+from normalfan.geometry.bellman import as_policy, occupancy
+from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.plots import literal, new_figure
+from normalfan.pricing.plans import completed_plan
+from normalfan.problem.arrays import BoolArray, FloatArray, check_finite, check_shape, read_numbers, read_only
+from normalfan.problem.losses import Losses
+from normalfan.problem.mdp import MDP
+from normalfan.ranges.sweeps import Plan, Swept
+from normalfan.ranges.today import Directions, Today, Tolerance, read_today
+from normalfan.text import counted, html_table, number, printable
+
+if TYPE_CHECKING:
+    import polars
+
+AT_ONCE = 64  # coefficients whose ends share a sweep: memory grows with their square
+MOST_DRAWN = 30
+
+
+class Beyond(NamedTuple):
+    """The plan that takes over at an end of a range."""
+
+    policy: FloatArray  # [H, S, A]
+    exposures: FloatArray  # [n] how much of each coefficient it takes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranging:
+    """How far each coefficient may move, the others standing still: what `ranging` returns.
+
+    An end is a value of the coefficient itself, infinite if nothing ends there; NaN where there is no range.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> losses = nf.FactoredLosses([[3.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]], feature_names=["buy", "make"])
+    >>> nf.ranging(nf.MDP([[0, 0]], initial=0, horizon=1), losses, tolerance=1.0)
+    Ranging: 2 coefficients of round 0, one at a time, value 3, tolerance 1
+      buy, now 3: optimal up to 5, within tolerance up to 6
+      make, now 5: optimal from 3 on, within tolerance from 2 on
+    """
+
+    names: tuple[str, ...]  # [n] of the coefficients
+    now: FloatArray  # [n] where they stand
+    exposures: FloatArray  # [n, 2] how much of each today's optimal plans take: the least and the most
+    optimal: FloatArray  # [n, 2] the plan is optimal while the coefficient is between these
+    within: FloatArray  # [n, 2] it costs at most the tolerance while between these
+    matters: BoolArray  # [n] false if a coefficient is the same for every plan there is
+    tolerance: float  # in the unit of the losses
+    value: float  # of the best plan, as a loss or reward
+    today: Today  # the round that was ranged
+    plan: FloatArray | None = None  # [H, S, A] the user's own, if that was ranged
+
+    def words(self, i: int) -> tuple[str, str]:
+        """Where the plan is optimal and where it costs at most the tolerance, in words."""
+        if np.isinf(self.now[i]):
+            return ("it forbids actions, and is no number to move",) * 2
+        if not self.matters[i]:
+            return ("no effect: it costs every plan the same",) * 2
+        return _interval(*self.optimal[i]), _interval(*self.within[i])
+
+    def beyond(self, i: int, end: Literal["low", "high"], *, tolerated: bool = False) -> Beyond | None:
+        """The plan that is best just past an end of range i, of the optimal range or the tolerated one.
+
+        None where nothing ends.
+        """
+        check_choice("end", end, ("low", "high"))
+        sign = -1.0 if end == "low" else 1.0
+        edge = (self.within if tolerated else self.optimal)[i, int(end == "high")] - self.now[i]
+        if not np.isfinite(edge):
+            return None
+        sweeps, n = self.today.part(slice(i, i + 1)).sweeps, len(self.now)
+        move = np.array([[sign]])
+        picks = sweeps(np.array([[edge]]), move, side=-1.0).picks
+        policy = sweeps.policy(picks, 0)
+        visits = occupancy(self.today.mdp, policy).reshape(-1)
+        taken = self.today.sign * (self.today.features @ visits)
+        return Beyond(read_only(policy), read_only(np.asarray(taken).reshape(n)))
+
+    def share(self, error: npt.ArrayLike) -> float:
+        """How much of all allowances an error [n] uses up together: Σ_k of error over allowance.
+
+        Up to 1 today's plan surely costs at most the tolerance (f is convex: the 100 % rule); above, it may
+        still. Where several plans are optimal today, one of them is meant, the first.
+        """
+        moved = read_numbers("error", error).astype(np.float64)
+        check_shape("error", moved.shape, self.now.shape, "give one number for each coefficient, 0 for none")
+        check_finite("error", moved)
+        within = self.within
+        if self.plan is None and np.ptp(self.exposures, axis=1).any():
+            asymptote = self.today.sweeps.far_out(both_ways(len(self.now)), self.today.plan)
+            within = self.now[:, None] + _ends(self.today, self.today.plan, self.tolerance, asymptote)
+        if np.isnan(within[~np.isinf(self.now)]).any():
+            return np.inf
+        room = np.where(moved > 0, within[:, 1] - self.now, self.now - within[:, 0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(moved == 0, 0.0, np.abs(moved) / np.maximum(room, 0.0))
+        return float(np.nan_to_num(shares, nan=np.inf, posinf=np.inf).sum())
+
+    def allows(self, error: npt.ArrayLike) -> bool:
+        """Say whether an error [n] of all coefficients at once is surely tolerable: `share` is at most 1."""
+        return self.share(error) <= 1.0
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row for each coefficient."""
+        import polars
+
+        pairs = {"exposure": self.exposures, "optimal": self.optimal, "within": self.within}
+        sides = {"exposure": ("least", "most"), "optimal": ("from", "to"), "within": ("from", "to")}
+        ends = {f"{name}_{sides[name][j]}": pairs[name][:, j] for name in pairs for j in (0, 1)}
+        return polars.DataFrame({"name": self.names, "now": self.now, **ends, "matters": self.matters})
+
+    def plot(self) -> Any:
+        """Draw how far each coefficient may go, the narrowest ranges first; returns a matplotlib figure."""
+        moves = self.within - self.now[:, None]
+        finite = np.where(np.isfinite(moves), np.abs(moves), np.inf).min(axis=1)
+        order = [i for i in np.argsort(finite, kind="stable").tolist() if np.isfinite(finite[i])]
+        order = order[:MOST_DRAWN][::-1]
+        edge = 2.0 * finite[order].max(initial=1e-300)
+        figure, axes = new_figure(
+            "How far may each move, one at a time?", x="change", size=(6.4, 1.2 + 0.25 * len(order))
+        )
+        for ends, colour, label in (
+            (self.within, "lightgrey", f"costs at most {number(self.tolerance)}"),
+            (self.optimal, "tab:blue", "stays optimal"),
+        ):
+            low, high = np.clip(np.nan_to_num(ends[order] - self.now[order, None], nan=0.0), -edge, edge).T
+            axes.barh(range(len(order)), high - low, left=low, color=colour, label=label)
+        axes.axvline(0.0, color="black", linewidth=0.8)
+        axes.set_yticks(range(len(order)), [literal(f"{self.names[i]:.40}") for i in order])
+        axes.set_xlim(-edge, edge)
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        return figure
+
+    def __repr__(self) -> str:
+        lines = [f"Ranging: {self._in_short()}"]
+        for i in range(len(self.names))[:3]:
+            optimal, within = self.words(i)
+            said = f"optimal {optimal}, within tolerance {within}" if optimal != within else optimal
+            lines.append(f"  {printable(self.names[i]):.60}, now {number(self.now[i])}: {said}")
+        return "\n".join([*lines, "  …"] if len(self.names) > 3 else lines)
+
+    def _repr_html_(self) -> str:
+        head = ("coefficient", "now", "optimal", "within tolerance")
+        rows = [(self.names[i], number(self.now[i]), *self.words(i)) for i in range(len(self.names))[:50]]
+        return html_table(self._in_short(), head, rows)
+
+    def _in_short(self) -> str:
+        of = f" of round {printable(self.today.round_name):.40}" if self.today.round_name else ""
+        return (
+            f"{counted(len(self.names), 'coefficient')}{of}, one at a time, value {number(self.value)}, "
+            f"tolerance {number(self.tolerance)}"
+        )
+
+
+def ranging(
+    mdp: MDP,
+    losses: Losses,
+    *,
+    at: int | str | None = None,
+    tolerance: Tolerance = "1%",
+    directions: Directions = None,
+    plan: npt.ArrayLike | None = None,
+    ties: TieRule = DEFAULT_TIES,
+) -> Ranging:
+    """Find how far each coefficient may move, one at a time, before the plan changes or costs too much.
+
+    Parameters
+    ----------
+    mdp : MDP
+    losses : FactoredLosses, LossStream, array_like [T, H, S, A] or one loss [H, S, A]
+    at : int or str, optional
+        The round, by number or by name; the last by default.
+    tolerance : float or str, default "1%"
+        What the plan may cost beyond the best one: an amount, or a share of the round's |value|.
+    directions : str, sequence of str or array_like, optional
+        What moves: names of features (by default all of factored losses), "entries" (each entry of the loss
+        that some policy meets), or directions: losses [n, H, S, A], coefficients [n, K], or a single one.
+    plan : array_like [H, S, A], optional
+        A policy of your own, instead of the best plan. Its range may be empty, or not hold today.
+    ties : TieRule, optional
+        Which plans count as optimal.
+
+    Returns
+    -------
+    Ranging
+
+    Raises
+    ------
+    InputError
+        If there is no such round, feature or tolerance, or an array has the wrong shape.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> found = nf.ranging(arms, [[[3.0, 5.0]]], directions="entries", tolerance=1)
+    >>> found.optimal.tolist(), found.within.tolist()
+    ([[-inf, 5.0], [3.0, inf]], [[-inf, 6.0], [2.0, inf]])
+    >>> found.beyond(0, "high").policy.tolist(), found.share([1.0, -1.0])
+    ([[[0.0, 1.0]]], 0.6666666666666666)
+    """
+    today = read_today(mdp, losses, at, directions, ties)
+    allowed = today.tolerated(tolerance)
+    own = None if plan is None else _own_plan(today, plan)
+    parts = [
+        _range(today.part(slice(k, k + AT_ONCE)), allowed, own) for k in range(0, len(today.now), AT_ONCE)
+    ]
+    optimal, within, exposures, matters = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Ranging(
+        names=today.names,
+        now=today.now,
+        exposures=read_only(exposures),
+        optimal=read_only(today.now[:, None] + optimal),
+        within=read_only(today.now[:, None] + within),
+        matters=read_only(matters),
+        tolerance=allowed,
+        value=today.sign * today.value,
+        today=today,
+        plan=own,
+    )
+
+
+def _own_plan(today: Today, plan: npt.ArrayLike) -> FloatArray:
+    policy = completed_plan(today.mdp, as_policy(today.mdp, plan), "plan")
+    if occupancy(today.mdp, policy)[today.loss == np.inf].any():
+        raise InputError(
+            "plan takes an action that the round does not allow, but its cost must be finite: choose another."
+        )
+    return read_only(policy)
+
+
+def _range(
+    today: Today, tolerance: float, policy: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+    """How far down and up each may go, [K, 2], optimally and within tolerance; exposures; what matters."""
+    count, moves = len(today.now), both_ways(len(today.now))
+    if policy is None:
+        plan, taken = today.best_plans(moves)
+    else:
+        plan, one = today.sweeps.plan_of(policy), today.features @ occupancy(today.mdp, policy).reshape(-1)
+        taken = np.append(-one, one)
+    asymptote = today.sweeps.far_out(moves, plan)
+    size = abs(today.features).max(axis=1).toarray().reshape(-1) * today.mdp.horizon * today.sweeps.rule[1]
+    matters = (
+        -asymptote.values.reshape(2, -1).sum(axis=0) > size
+    )  # the most that a plan takes, less the least
+    exposures = 0.0 + np.sort(today.sign * np.stack([-taken[:count], taken[count:]], axis=1), axis=1)
+    exposures[:, 1] = np.where(np.ptp(exposures, axis=1) > size, exposures[:, 1], exposures[:, 0])
+    optimal, within = (_ends(today, plan, amount, asymptote, policy) for amount in (0.0, tolerance))
+    return optimal, within, exposures, matters
+
+
+def _ends(
+    today: Today, plan: Plan, tolerance: float, asymptote: Swept, own: FloatArray | None = None
+) -> FloatArray:
+    """[K, 2]: how far each coefficient may move down and up, as signed moves."""
+    far = today.sweeps.far_ends(both_ways(len(today.now)), plan, tolerance, asymptote)
+    if own is None:  # an optimal plan is optimal where it stands: what is below is rounding
+        far = np.fmax(far, 0.0)
+    ends = np.stack([-far[: len(today.now)], far[len(today.now) :]], axis=1)
+    ends[np.isnan(ends).any(axis=1) | np.isinf(today.now)] = np.nan
+    return ends
+
+
+def both_ways(count: int) -> FloatArray:
+    """[2K, K]: each coefficient down by one, then each up by one."""
+    return np.concatenate([-np.eye(count), np.eye(count)])
+
+
+def _interval(low: float, high: float) -> str:
+    if np.isnan(low) or low > high:
+        return "nowhere"
+    if np.isinf(low) and np.isinf(high):
+        return "anywhere"
+    if np.isinf(low):
+        return f"up to {number(high)}"
+    return f"from {number(low)} on" if np.isinf(high) else f"from {number(low)} to {number(high)}"

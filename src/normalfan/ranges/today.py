@@ -1,0 +1,251 @@
+"""What a question about ranges is asked of: one round of losses, its optimal plans, and ways it may move.
+
+Whatever the user gives, a way to move is a feature Φ_k with a coefficient that stands somewhere now: a price
+of factored losses, an entry of a loss, or a direction, which stands at 0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError
+from normalfan.geometry.bellman import Backup, as_deterministic_policy, optimal_backup
+from normalfan.geometry.face import Face
+from normalfan.geometry.ties import TieRule
+from normalfan.problem.arrays import (
+    BoolArray,
+    FloatArray,
+    SparseMatrix,
+    check_finite,
+    check_shape,
+    read_numbers,
+)
+from normalfan.problem.losses import (
+    FactoredLosses,
+    Losses,
+    LossStream,
+    Negated,
+    are_rewards,
+    as_loss,
+    as_stream,
+    names_of_rounds,
+    rounds_of,
+)
+from normalfan.problem.mdp import MDP
+from normalfan.ranges.sweeps import Plan, Sweeps
+
+Directions: TypeAlias = str | Sequence[str] | npt.ArrayLike | None
+"""Names of features, "entries", coefficients [K] or [n, K], or losses [H, S, A] or [n, H, S, A]."""
+
+Tolerance: TypeAlias = float | str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Today:
+    """One round, and K ways in which it may move."""
+
+    mdp: MDP  # the problem
+    loss: FloatArray  # [H, S, A], to be minimised, whatever the user calls it
+    round_name: str  # of the round, or its number; empty for a single loss
+    features: SparseMatrix  # [K, H·S·A], as losses
+    now: FloatArray  # [K] where their coefficients stand
+    names: tuple[str, ...]  # [K] what they are called
+    sign: float  # −1 if the user counts rewards
+    ties: TieRule  # which plans are optimal
+
+    @cached_property
+    def sweeps(self) -> Sweeps:
+        """Backups around this round."""
+        return Sweeps(self.mdp, self.loss, self.features, self.ties)
+
+    @cached_property
+    def _backup(self) -> Backup:
+        with np.errstate(over="ignore", invalid="ignore"):
+            backup = optimal_backup(self.mdp, self.loss)
+        if not np.isfinite(backup.values).all():
+            raise InputError(
+                "losses add up beyond the range of float64, but sums over a horizon must fit: rescale them."
+            )
+        return backup
+
+    @cached_property
+    def value(self) -> float:
+        """J*, the least expected loss."""
+        return self._backup.value(self.mdp)
+
+    @cached_property
+    def tied(self) -> BoolArray:
+        """[H, S, A]: the actions that count as optimal, at every state."""
+        return self._backup.tied(self.mdp, self.ties)
+
+    @cached_property
+    def dimension(self) -> int:
+        """Of the face of optimal plans: 0 if there is one."""
+        return Face(self.mdp, self.tied).dimension
+
+    @cached_property
+    def policy(self) -> FloatArray:
+        """[H, S, A]: today's plan, the first of tied actions."""
+        actions = np.where(self.tied.any(axis=2), self.tied.argmax(axis=2), -1)
+        return as_deterministic_policy(self.mdp, actions, self.loss < np.inf)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Where today's plan goes."""
+        return self.sweeps.plan_of(self.policy)
+
+    def best_plans(self, moves: FloatArray) -> tuple[Plan, FloatArray]:
+        """For each move [n, K] the optimal plan of today that it hurts least, and how much, [n].
+
+        Optimal plans cost the same today, so it is the best of them however far the move goes.
+        """
+        swept = self.sweeps.far_out(moves, mask=self.tied)
+        return self.plan if self.dimension == 0 else self.sweeps.follow(swept.picks), swept.values
+
+    def part(self, chosen: slice) -> Today:
+        """The same round with some of the ways to move."""
+        if chosen.indices(len(self.now)) == (0, len(self.now), 1):
+            return self
+        return replace(self, features=self.features[chosen], now=self.now[chosen], names=self.names[chosen])
+
+    def tolerated(self, tolerance: Tolerance) -> float:
+        """A tolerance in the unit of the losses: a number, or a share of |value| such as "1%"."""
+        share = re.fullmatch(r"\s*([0-9.eE+-]+)\s*%\s*", tolerance) if isinstance(tolerance, str) else None
+        try:
+            amount = float(share[1]) / 100 * abs(self.value) if share else float(tolerance)
+        except (TypeError, ValueError):
+            amount = math.nan
+        is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
+        if not ((share or is_number) and math.isfinite(amount) and amount >= 0):
+            raise InputError(
+                f"tolerance is {tolerance!r}, but must be a finite number of at least 0 or a share of the "
+                f'value: pass e.g. 250.0 or "1%".'
+            )
+        return amount
+
+
+def read_today(
+    mdp: MDP, losses: Losses, at: int | str | None, directions: Directions, ties: TieRule
+) -> Today:
+    """One round of what a user may pass as losses, and the ways in which it is to move."""
+    if isinstance(losses, np.ndarray | list | tuple) and read_numbers("losses", losses).ndim == 3:
+        if at is not None:
+            raise InputError(
+                f"at is {at!r}, but losses are a single loss [H, S, A], which has no rounds: leave it out."
+            )
+        stream: LossStream = as_stream(read_numbers("losses", losses)[None])
+        name = ""
+    else:
+        stream = as_stream(losses)
+        at = _round_of(stream, at)
+        name = (names_of_rounds(stream) or list(map(str, range(at + 1))))[at]
+    row = rounds_of(stream, at or 0, (at or 0) + 1)
+    loss = as_loss(mdp, next(row.blocks(mdp.shape, 1))[0], "losses")
+    sign = -1.0 if are_rewards(stream) else 1.0
+    raw = row.stream if isinstance(row, Negated) else row
+    named = stream.stream if isinstance(stream, Negated) else stream
+    features, now, names = _read_directions(mdp, loss, sign, raw, named, directions)
+    return Today(
+        mdp=mdp,
+        loss=loss,
+        round_name=name,
+        features=sign * features,
+        now=now,
+        names=names,
+        sign=sign,
+        ties=ties,
+    )
+
+
+def _round_of(stream: LossStream, at: int | str | None) -> int:
+    names, count = names_of_rounds(stream), stream.n_rounds
+    if count is None:
+        rounds_of(stream, 0, 1)  # which says what is wrong with it
+        raise InputError("losses have no known number of rounds, but one is to be chosen: pass an array.")
+    if count == 0:
+        raise InputError("losses have no round, but one is to be ranged: check the source.")
+    if at is None:
+        return count - 1
+    if isinstance(at, str) and names and at in names:
+        return names.index(at)
+    if isinstance(at, Integral) and not isinstance(at, bool) and -count <= at < count:
+        return int(at) % count
+    known = f"called {names[0]!r} to {names[-1]!r} or " if names else ""
+    raise InputError(
+        f"at is {at!r}, but the rounds are {known}numbered from 0 to {count - 1}: choose one of them."
+    )
+
+
+def _read_directions(
+    mdp: MDP, loss: FloatArray, sign: float, row: LossStream, stream: LossStream, given: Any
+) -> tuple[SparseMatrix, FloatArray, tuple[str, ...]]:
+    """Features [K, H·S·A] as the user counts them, where their coefficients stand, and their names."""
+    from scipy import sparse
+
+    factored = row if isinstance(row, FactoredLosses) else None
+    known = _feature_names(stream)
+    if isinstance(given, str) and given == "entries" and "entries" not in known:
+        free = np.flatnonzero((loss < np.inf) & mdp.reachable[:, :, None])
+        features = sparse.csr_array(
+            (np.ones(len(free)), (np.arange(len(free)), free)), shape=(len(free), loss.size)
+        )
+        cells = zip(*np.unravel_index(free, mdp.shape), strict=True)
+        label = mdp.labels
+        names = tuple(f"{label.step(h)}, {label.state(s)}, {label.action(a)}" for h, s, a in cells)
+        return features, sign * loss.reshape(-1)[free], names
+    if given is None or isinstance(given, str) or _are_names(given):
+        if factored is None:
+            raise InputError(
+                f"directions are {given!r}, but only factored losses have features to move: pass "
+                f'"entries", or arrays [n, H, S, A].'
+            )
+        chosen = known if given is None else (given,) if isinstance(given, str) else tuple(given)
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise InputError(
+                f"directions name {unknown[0]!r}, but the features are {known[0]!r} to {known[-1]!r}: "
+                f"choose among them."
+            )
+        if len(set(chosen)) < len(chosen) or not chosen:
+            raise InputError(
+                f"directions are {given!r}, but must name at least one feature, and each once: drop repeats."
+            )
+        places = [known.index(name) for name in chosen]
+        return factored.features[places], factored.coefficients[0, places], chosen
+    numbers = read_numbers("directions", given).astype(np.float64)
+    check_finite("directions", numbers)
+    if numbers.ndim in (1, 2) and factored is not None:
+        rows = np.atleast_2d(numbers)
+        check_shape("directions", rows.shape, (len(rows), len(known)), "give one number for each feature")
+        features = sparse.csr_array(rows) @ factored.features
+    elif numbers.ndim in (3, 4):
+        rows = numbers[None] if numbers.ndim == 3 else numbers
+        check_shape("directions", rows.shape, (len(rows), *mdp.shape), "reorder the axes [n, H, S, A]")
+        features = sparse.csr_array(rows.reshape(len(rows), -1))
+    else:
+        raise InputError(
+            f"directions have shape {list(numbers.shape)}, but must be losses [H, S, A] or [n, H, S, A], or, "
+            f"for factored losses, coefficients [K] or [n, K]: reshape them."
+        )
+    if not len(rows):
+        raise InputError("directions are empty, but there must be at least one: give one, or None.")
+    return sparse.csr_array(features), np.zeros(len(rows)), tuple(f"direction {i}" for i in range(len(rows)))
+
+
+def _are_names(given: Any) -> bool:
+    return isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
+
+
+def _feature_names(stream: LossStream) -> tuple[str, ...]:
+    if not isinstance(stream, FactoredLosses):
+        return ()
+    return stream.feature_names or tuple(map(str, range(stream.features.shape[0])))
