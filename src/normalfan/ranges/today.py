@@ -148,7 +148,7 @@ def read_today(
         stream = as_stream(losses)
         at = _round_of(stream, at)
         name = (names_of_rounds(stream) or list(map(str, range(at + 1))))[at]
-    row = rounds_of(stream, at or 0, (at or 0) + 1)
+    row = rounds_of(stream, slice(at or 0, (at or 0) + 1))
     loss = as_loss(mdp, next(row.blocks(mdp.shape, 1))[0], "losses")
     sign = -1.0 if are_rewards(stream) else 1.0
     raw = row.stream if isinstance(row, Negated) else row
@@ -169,7 +169,7 @@ def read_today(
 def _round_of(stream: LossStream, at: int | str | None) -> int:
     names, count = names_of_rounds(stream), stream.n_rounds
     if count is None:
-        rounds_of(stream, 0, 1)  # which says what is wrong with it
+        rounds_of(stream, slice(1))  # which says what is wrong with it
         raise InputError("losses have no known number of rounds, but one is to be chosen: pass an array.")
     if count == 0:
         raise InputError("losses have no round, but one is to be ranged: check the source.")
