@@ -48,7 +48,7 @@ def listed(found: Ranging, top: int | None = None) -> list[int]:
     """The coefficients to list: the `top` narrowest, or all in their own order if there are few."""
     if top is None and len(found.names) <= LISTED:
         return list(range(len(found.names)))
-    return narrowest(found)[: top or LISTED].tolist()
+    return list(map(int, narrowest(found)[: top or LISTED]))
 
 
 def range_rows(found: Ranging, chosen: Iterable[int]) -> list[RangeRow]:
