@@ -85,7 +85,7 @@ def range_sentences(found: Ranging, reach: Radius, unit: str) -> list[str]:
     more = f"costs more than {amount(found.tolerance, unit)}{share}"
     sense = "reward" if found.today.sign < 0 else "loss"
     moved = int(np.sum(np.isfinite(found.now) & (found.now != 0)))
-    all_of = f"all {counted(moved, 'feature')}" if moved == len(found.now) else f"the {moved:,} not at 0"
+    all_of = f"all {counted(moved, 'feature')}" if moved == len(found.now) else f"the {moved:,} that are not 0"
     value = f"expected {sense} of {amount(found.value, unit)}"
     sentences = [
         f"In round {found.today.round_name} the best plan has an {value}.",
@@ -94,8 +94,8 @@ def range_sentences(found: Ranging, reach: Radius, unit: str) -> list[str]:
     ]
     if np.ptp(found.exposures, axis=1).any():
         sentences.append(
-            "Several plans are optimal now: a range is that of the one that keeps longest, and all at once "
-            "are wrong for the first of them."
+            "Several plans are optimal now: each range is that of the plan that lasts longest there; what "
+            "may be wrong at once is for the first plan."
         )
     return sentences
 

@@ -10,7 +10,7 @@ if (page.data.ranges) page.register("chart-ranges", () => {
     marker: { color, line: { width: 0 } }, text, textposition: "none", hovertemplate: "%{text}<extra></extra>",
   });
   const short = (name) => narrow() && name.length > 12 ? name.slice(0, 11) + "…" : name;
-  return { traces: [bars("within tolerance", within, colour("accent") + "44"), bars("optimal", optimal, colour("accent"))], more: {
+  return { traces: [bars("within tolerance", within, colour("accent") + "66"), bars("optimal", optimal, colour("accent"))], more: {
     barmode: "overlay", bargap: 0.25, showlegend: true,
     legend: { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "bottom", traceorder: "normal" },
     xaxis: axis({ range: [-edge, edge], title: { text: relative ? "change from now, %" : "change from now" }, zerolinecolor: colour("ink") }),
