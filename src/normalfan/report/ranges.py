@@ -85,7 +85,9 @@ def range_sentences(found: Ranging, reach: Radius, unit: str) -> list[str]:
     more = f"costs more than {amount(found.tolerance, unit)}{share}"
     sense = "reward" if found.today.sign < 0 else "loss"
     moved = int(np.sum(np.isfinite(found.now) & (found.now != 0)))
-    all_of = f"all {counted(moved, 'feature')}" if moved == len(found.now) else f"the {moved:,} that are not 0"
+    all_of = (
+        f"all {counted(moved, 'feature')}" if moved == len(found.now) else f"the {moved:,} that are not 0"
+    )
     value = f"expected {sense} of {amount(found.value, unit)}"
     sentences = [
         f"In round {found.today.round_name} the best plan has an {value}.",
@@ -110,7 +112,7 @@ def _radius_sentence(all_of: str, reach: Radius, more: str) -> str:
             f"If {all_of} may be wrong at once, by however little, it is open whether this plan {more}: rare "
             f"states decide, so ask with a larger tolerance."
         )
-    ends = [f"±{100 * bound:.3g} %" for bound in (reach.lower, reach.upper)]
+    ends = [f"±{number(float(f'{100 * bound:.3g}'))} %" for bound in (reach.lower, reach.upper)]
     text = f"{all_of[0].upper()}{all_of[1:]} may be wrong by {ends[0]} at once before this plan {more}"
     if reach.exact or ends[0] == ends[1]:
         return f"{text}."
