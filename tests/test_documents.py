@@ -23,6 +23,7 @@ WITH_EXAMPLES = [
     "docs/how-to/files.md",
     "docs/how-to/learners.md",
     "docs/how-to/questions.md",
+    "docs/how-to/ranging.md",
     "docs/how-to/report.md",
     "docs/contributing/add-a-command.md",
     "docs/contributing/add-a-learner.md",

@@ -38,6 +38,8 @@ DAY = "price shop.csv days.csv " + READING
 REPLAN = "replan shop.csv days.csv --no-detectors " + READING
 WATCH = "watch shop.csv --start open --horizon 2"
 
+RANGE = "range shop.csv prices.csv --features work.csv --start open --horizon 2"
+
 CUBE = [[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]]  # two actions, two states
 ONE_WAY = nf.MDP([[0, 0]], initial=0, horizon=1, allowed=[[False, True]])
 WIDE = [*CUBE, CUBE[0]]  # three actions
@@ -121,6 +123,15 @@ def of_line(line: str, names: str, options: str = "--strict") -> Mistake:
         return reader.loss(reader.read(line.encode()))
 
     return Mistake(names, f"{WATCH} {options}", read, arrives=line)
+
+
+def of_range(names: str, options: str, **given: Any) -> Mistake:
+    """A question about ranges that is wrong."""
+
+    def found() -> object:
+        return nf.ranging(shop(), days("prices.csv", default=None, features="work.csv"), **given)
+
+    return Mistake(names, f"{RANGE} {options}", found)
 
 
 MISTAKES = {
@@ -320,6 +331,25 @@ MISTAKES = {
     "the model where the losses arrive": Mistake(
         "standard input", WATCH.replace("shop.csv", "-"), arrives=SHOP
     ),
+    "a range of lines without features": Mistake("features", WATCH + " --range 1%"),
+    "a range that is a word": Mistake("a lot", WATCH + " --features work.csv --range 'a lot'"),
+    # ranges
+    "the range of an unknown round": of_range("7", "--at 7", at="7"),
+    "the range of a round by its place": of_range("'0'", "--at 0", at="0"),
+    "a tolerance that is a word": of_range("little", "--tolerance little", tolerance="little"),
+    "a tolerance below 0": of_range("-1%", "--at 1 --tolerance -1%", at="1", tolerance="-1%"),
+    "a tolerance with a decimal comma": of_range("1,5%", "--tolerance 1,5%", tolerance="1,5%"),
+    "a tolerance in words": of_range("1 percent", "--tolerance '1 percent'", tolerance="1 percent"),
+    "a tolerance without an end": of_range("inf", "--tolerance inf", tolerance=float("inf")),
+    "the range of losses without features": Mistake(
+        "entries", f"range shop.csv days.csv {READING}", lambda: nf.ranging(shop(), days())
+    ),
+    "no range listed": Mistake("--top", RANGE + " --top 0"),
+    "a page of ranges that is no page": Mistake("page.pdf", RANGE + " --report page.pdf"),
+    "a page of ranges nowhere": Mistake("nowhere", RANGE + " --report nowhere/page.html"),
+    "ranges of a model with too many entries": Mistake(
+        "5,000", f"range shop.csv days.csv {READING} --entries".replace("--horizon 2", "--horizon 2000")
+    ),
     # the command
     "an option misspelt": Mistake("--separater", DAY + " --separater ,"),
     "a command misspelt": Mistake("prise", DAY.replace("price", "prise")),
@@ -406,6 +436,8 @@ def test_without_mistakes_the_same_files_are_priced(folder: Path) -> None:
         DAY,
         REPLAN + " --cost 1",
         "price shop.csv prices.csv --features work.csv --start open --horizon 2",
+        RANGE + " --at 2 --tolerance ' 0.5 % ' --top 1",
+        RANGE + " --tolerance 2.5e-1",
     ):
         assert call(*shlex.split(command)).code == 0
     assert call(*shlex.split(DAY + " --steps am,pm --by month --against 2 --top 1 --to 2021-03-02")).code == 0

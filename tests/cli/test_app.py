@@ -85,6 +85,7 @@ def test_demo_without_the_extra_tells_the_story_and_what_to_install(
     [
         (("demo", "--report", "page.html"), "report"),
         (("price", "no-model.npz", "no-losses.npy", "--report", "page.html"), "report"),
+        (("range", "no-model.npz", "no-losses.npy", "--report", "page.html"), "report"),
         (("fan", "no-model.npz", "--at", "0", "--along", "0", "1", "--out", "fan.html"), "report"),
         (("fan", "no-model.npz", "--at", "0", "--along", "0", "1", "--out", "fan.png"), "plot"),
     ],
@@ -99,7 +100,9 @@ def test_a_page_or_picture_without_its_extra_is_refused_before_the_work(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("command", ["demo", "price", "fan", "watch", "replan", "fleet", "reproduce"])
+@pytest.mark.parametrize(
+    "command", ["demo", "price", "range", "fan", "watch", "replan", "fleet", "reproduce"]
+)
 def test_help_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0

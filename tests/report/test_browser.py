@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import normalfan as nf
 from normalfan.battery import Battery, ercot_prices
-from normalfan.report import write_regret_curve, write_report
+from normalfan.report import write_ranges, write_regret_curve, write_report
 from normalfan.text import amount
 
 ARGUMENTS = [
@@ -204,12 +204,12 @@ def test_zooming_one_time_chart_zooms_all(visit: Visit) -> None:
     visit.page.mouse.move(box["x"] + 0.5 * box["width"], middle, steps=4)
     visit.page.mouse.up()
     visit.page.wait_for_function(
-        "before => document.getElementById('chart-margins')._fullLayout.xaxis.range[0] !== before",
+        "before => document.getElementById('chart-cumulative')._fullLayout.xaxis.range[0] !== before",
         arg=before[0],
     )
     zoomed = visit.range_of("chart-time", "xaxis")
     assert zoomed != before
-    for chart in ("chart-time", "chart-cumulative", "chart-margins"):
+    for chart in ("chart-time", "chart-cumulative"):
         for axis in ("xaxis", "xaxis2"):
             assert [str(end)[:13] for end in visit.range_of(chart, axis)] == [str(end)[:13] for end in zoomed]
     visit.page.get_by_role("button", name="All rounds").click()
@@ -259,7 +259,7 @@ def test_chosen_dates_are_what_is_shown_and_summed(visit: Visit, motion: nf.Pric
         f"({100 * part / motion.total:.0f} % of all), the expected loss of the best plans to −${-best:,.0f}."
     )
     assert visit.shown_rounds() == [day for day in every if "2021-02-10" <= day <= "2021-03-05"]
-    for chart in ("chart-time", "chart-cumulative", "chart-margins"):
+    for chart in ("chart-time", "chart-cumulative"):
         low, high = (str(end)[:10] for end in visit.range_of(chart, "xaxis2"))
         assert (low, high) == ("2021-02-09", "2021-03-05")
     assert [row[:2] for row in visit.periods()] == [["2021-02", "19"], ["2021-03", "5"]]
@@ -474,3 +474,42 @@ def test_the_page_of_replan_is_like_the_report(
     assert legend is not None
     assert title["y"] + title["height"] <= legend["y"]
     visited.page.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+def test_the_page_of_ranges(
+    browser: Browser, battery: tuple[nf.MDP, nf.FactoredLosses], tmp_path: Path, width: int, scheme: str
+) -> None:
+    mdp, losses, *_ = battery
+    path = tmp_path / "ranges.html"
+    found, reach = nf.ranging(mdp, losses), nf.radius(mdp, losses)
+    write_ranges(path, found, reach, title="How wrong?", unit="$")
+    visited = Visit(browser, path, width=width, scheme=scheme, ready="#chart-ranges .legend")
+    assert visited.complaints == []
+    assert visited.requests == [path.as_uri()]
+    assert visited.overflow() == 0
+    assert visited.page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert visited.page.locator("#ranges-table > tbody > tr").count() == 25
+    assert visited.page.locator("#chart-ranges .bars .point").count() == 50  # optimal, and within tolerance
+    assert visited.page.locator("#chart-ranges .ytick text").count() == 25
+    bar = visited.page.locator("#chart-ranges .bars .point").first.bounding_box()
+    assert bar is not None
+    visited.page.mouse.move(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+    tooltip = visited.page.locator("#chart-ranges .hoverlayer .hovertext").first
+    tooltip.wait_for()
+    assert re.match(r"price \d\d:00, now [\d.]+optimal .*within tolerance ", tooltip.text_content() or "")
+    visited.page.close()
+
+
+def test_a_report_of_factored_losses_has_ranges_where_others_have_margins(
+    visit: Visit, browser: Browser, tmp_path: Path
+) -> None:
+    assert visit.page.locator("#chart-margins").count() == 0
+    assert visit.page.locator("#ranges-table > tbody > tr").count() == 10
+    assert visit.page.locator("#chart-ranges .bars .point").count() == 50
+    small_page(tmp_path / "page.html", None)
+    other = Visit(browser, tmp_path / "page.html")
+    assert other.page.locator("#chart-margins .main-svg").count() > 0
+    assert other.page.locator("#chart-ranges").count() == 0
+    assert other.complaints == []
+    other.page.close()

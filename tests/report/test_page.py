@@ -20,7 +20,7 @@ import normalfan as nf
 from normalfan.battery import Battery, ercot_prices
 from normalfan.pricing.summary import summarise
 from normalfan.problem.mdp import Labels
-from normalfan.report import write_report
+from normalfan.report import write_ranges, write_report
 
 ARMS = nf.MDP(np.array([[0, 0]]), 0, horizon=1)
 
@@ -308,3 +308,21 @@ def test_a_missing_package_is_a_sentence(
     losses = np.array([[0.0, 1.0], [1.0, 0.0]]).reshape(2, 1, 1, 2)
     check_refusal(lambda: written(tmp_path / "page.html", ARMS, losses), f"{package} is not installed")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_page_of_ranges_is_inert_and_the_same_twice(tmp_path: Path) -> None:
+    named = [
+        nf.FactoredLosses([[3.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]], feature_names=names)
+        for names in (("a", "b"), ("a" + HOSTILE, HOSTILE))
+    ]
+    pages = []
+    for losses in (*named, named[1]):
+        found, reach = nf.ranging(ARMS, losses), nf.radius(ARMS, losses)
+        write_ranges(tmp_path / "ranges.html", found, reach, title="Arms", unit="$")
+        pages.append((tmp_path / "ranges.html").read_text().replace(get_plotlyjs(), ""))
+    assert pages[1] == pages[2]
+    plain, hostile = Elements(pages[0]), Elements(pages[1])
+    assert [tag for tag, _ in plain.found] == [tag for tag, _ in hostile.found]
+    assert HOSTILE in hostile.text
+    assert "All 2 features may be wrong by ±25.4 % at once" in plain.text  # 3 + 0.76 = 5 − 1.27 + 0.03
+    assert "above: 0, 0: 0 → 1" in plain.text

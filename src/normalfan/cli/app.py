@@ -21,6 +21,7 @@ from normalfan.cli.fan import fan
 from normalfan.cli.fleet import fleet
 from normalfan.cli.output import complain, has_room
 from normalfan.cli.price import price
+from normalfan.cli.range import range_
 from normalfan.cli.replan import replan
 from normalfan.cli.watch import watch
 from normalfan.errors import InputError, WorkStopped
@@ -35,8 +36,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, price, replan, watch, fan, fleet):
-    app.command()(command)
+for command in (demo, price, range_, replan, watch, fan, fleet):
+    app.command(command.__name__.rstrip("_"))(command)
 
 
 # Its options, help among them, are those of the companion.

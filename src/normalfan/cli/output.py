@@ -51,9 +51,7 @@ def print_summary(summary: Summary, unit: str) -> None:
     """A priced stream for people: a few sentences, and its costliest rounds as a table."""
     from normalfan.report.content import summary_paragraphs
 
-    width = plain_console().width
-    for paragraph in summary_paragraphs(summary, unit):
-        typer.echo(textwrap.fill(printable(paragraph), width))
+    print_paragraphs(summary_paragraphs(summary, unit))
     if not summary.costliest:
         return
     typer.echo("\nThe costliest rounds, and where most of the price is paid:")
@@ -64,7 +62,14 @@ def print_summary(summary: Summary, unit: str) -> None:
         moves = "a near-tie" if cell is None else f"{cell.state}: {cell.action} → {cell.best_action}"
         rows.append((one.name, amount(one.price, unit), share, step, moves))
     where = f"state: {summary.plan_in_short.removeprefix('the ')} → best action"
-    _print_table(("round", "price", "share", "step", where), rows)
+    print_table(("round", "price", "share", "step", where), rows)
+
+
+def print_paragraphs(paragraphs: Iterable[str]) -> None:
+    """Text as wide as the terminal."""
+    width = plain_console().width
+    for paragraph in paragraphs:
+        typer.echo(textwrap.fill(printable(paragraph), width))
 
 
 def print_gaps(gaps: list[tuple[str, str]]) -> None:
@@ -87,16 +92,17 @@ def print_periods(periods: polars.DataFrame, unit: str) -> None:
         (period, amount(price, unit), amount(value, unit), f"{rounds:,}")
         for period, price, value, rounds in periods.iter_rows()
     ]
-    _print_table(("period", "price", "value", "rounds"), rows)
+    print_table(("period", "price", "value", "rounds"), rows)
 
 
-def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table of the user's labels and of numbers, which are told by the names of their columns."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in columns:
-        is_number = name in ("price", "share", "value", "rounds")
+        is_number = name in ("price", "share", "value", "rounds", "now", "exposure")
         table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
     for row in rows:
         table.add_row(*map(printable, row))

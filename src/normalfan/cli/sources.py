@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import Parameter, signature
@@ -12,6 +15,7 @@ import typer
 
 import normalfan as nf
 from normalfan.errors import InputError
+from normalfan.problem.losses import names_of_rounds
 
 if TYPE_CHECKING:
     from normalfan.problem.arrays import FloatArray
@@ -149,6 +153,28 @@ def with_problem_options_but(*left_out: str) -> Callable[[Callable[..., None]], 
         return called
 
     return decorated
+
+
+def round_of(stream: nf.LossStream, option: str, name: str) -> int:
+    """The round that an option names: by its name or, if rounds have none, by its number."""
+    names, count = names_of_rounds(stream), stream.n_rounds or 0
+    if names and name in names:
+        return names.index(name)
+    if not names and name.isdecimal() and int(name) < count:
+        return int(name)
+    known = f"{names[0]} to {names[-1]}" if names else f"0 to {count - 1}"
+    raise InputError(f"{option} names round {name!r}, but the rounds are {known}: choose one of them.")
+
+
+def tolerance_of(option: str, text: str) -> float | str:
+    """An amount, or a share of the value: 250, 1%, 0.5 %."""
+    found = re.fullmatch(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*(%?)\s*", text, flags=re.IGNORECASE)
+    with suppress(ValueError):
+        if found and math.isfinite(size := float(found[1])):
+            return f"{size}%" if found[2] else size
+    raise InputError(
+        f"{option} is {text!r}, but must be an amount of at least 0 or a share of the value: write 250 or 1%."
+    )
 
 
 with_problem_options = with_problem_options_but()

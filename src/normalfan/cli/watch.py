@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from normalfan.cli.output import has_room, print_json
-from normalfan.cli.sources import Model, ProblemOptions, with_problem_options_but
+from normalfan.cli.sources import Model, ProblemOptions, tolerance_of, with_problem_options_but
 from normalfan.errors import InputError, WorkStopped
-from normalfan.text import amount, counted
+from normalfan.text import amount, counted, number, printable
 
 if TYPE_CHECKING:
     from normalfan.problem.mdp import MDP
@@ -62,6 +62,15 @@ def watch(
             "that called for it, else the next one.",
         ),
     ] = "before",
+    ranged: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="X|X%",
+            help="Say how near the round's plan is to costing this much more (or this share of the value): "
+            "which feature has the shortest way there. Needs --features, and milliseconds a line.",
+        ),
+    ] = None,
     prometheus: Annotated[
         str | None, typer.Option(metavar="FILE", help="Keep metrics for Prometheus in this text file.")
     ] = None,
@@ -119,6 +128,7 @@ def watch(
         "unit": problem.unit,
         "rule": None if rule is None else parse_rule(rule),
         "known": known,
+        "tolerance": None if ranged is None else tolerance_of("--range", ranged),
         "rules": alarm_rules,
         "metrics": metrics,
         "strict": strict,
@@ -226,6 +236,9 @@ def _print_summary(tally: Tally, unit: str, as_json: bool, *, on_stdout: bool) -
                 f"{tally.priced} rounds priced, {tally.skipped} lines skipped, {tally.bad_lines} bad; "
                 f"{tally.progress.rounds} rounds in all cost {amount(tally.progress.total, unit)}."
             )
+            if wall := tally.last_wall:
+                ends = " now, the end is ".join(number(wall[name]) for name in ("now", "end"))
+                typer.echo(f"The nearest wall of the last round: {printable(wall['feature'])}, {ends}.")
     except BrokenPipeError:
         # The rounds are safe, and nobody wants to know. What is in the buffer must not be sent at exit.
         stream = sys.stdout if on_stdout else sys.stderr

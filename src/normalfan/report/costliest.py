@@ -77,15 +77,15 @@ def plan_steps(
     _, kept = optimal_face(mdp, loss, ties=ties).minimise(departs)
     old, new = occupancy(mdp, crossing.policy), occupancy(mdp, kept)
     columns = (
-        _likely_moves(tables, old, loss),
-        _likely_moves(tables, new, loss),
+        likely_moves(tables, old, loss),
+        likely_moves(tables, new, loss),
         crossing.by_step.tolist(),
         ((old - new) * loss).sum(axis=(1, 2)).tolist(),
     )
     return tuple(PlanStep(mdp.labels.step(h), *step) for h, step in enumerate(zip(*columns, strict=True)))
 
 
-def _likely_moves(tables: Tables, visits: FloatArray, loss: FloatArray) -> list[Move]:
+def likely_moves(tables: Tables, visits: FloatArray, loss: FloatArray) -> list[Move]:
     mdp = tables.mdp
     steps, states = np.arange(mdp.horizon), visits.sum(axis=2).argmax(axis=1)
     likely = np.stack([states, visits[steps, states].argmax(axis=1)], axis=1)

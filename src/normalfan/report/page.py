@@ -22,6 +22,8 @@ from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.pricing.summary import Summary, summarise
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
+from normalfan.ranges.radius import Radius
+from normalfan.ranges.ranging import Ranging
 from normalfan.regret import Decomposition
 from normalfan.replan.curve import PENS, REPLANS, RegretCurve
 from normalfan.report.content import (
@@ -44,6 +46,15 @@ from normalfan.report.content import (
 )
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
 from normalfan.report.fan import COLOURS, FanPicture, edges, slice_through
+from normalfan.report.ranges import (
+    LISTED_IN_REPORT,
+    last_ranges,
+    listed,
+    range_caption,
+    range_chart,
+    range_rows,
+    range_sentences,
+)
 from normalfan.text import amount, as_script, counted, percent, printable
 
 FAN_SUFFIXES = (".html", ".png", ".pdf")
@@ -130,6 +141,7 @@ def write_report(
             "states": list(paid.states),
         },
         "fan": None,
+        "ranges": None,
     }
     captions = {
         "time": time_caption(motion, variation, name_of, unit),
@@ -147,6 +159,9 @@ def write_report(
         stops, prices = [name_of(t) for t in costliest.around], [motion.prices[t] for t in costliest.around]
         data["fan"] = fan_chart(fan, f"from {before} to {at}", up, stops, prices)
         captions["fan"] = fan_caption(fan, before, at, up, unit)
+    ranges: dict[str, Any] = {"range_table": None, "sentences": ()}
+    if last := last_ranges(mdp, losses, ties):
+        data["ranges"], ranges = _of_ranges(*last, unit, LISTED_IN_REPORT)
     write_page(
         path,
         "report.html",
@@ -166,6 +181,7 @@ def write_report(
         ),
         what_a_price_is=what_a_price_is(motion.plans),
         **words,
+        **ranges,
     )
 
 
@@ -301,6 +317,58 @@ def write_regret_curve(
     }
     texts = {"title": title, "note": curve.caption(unit), "sentences": sentences, "rows": curve.rows(unit)}
     write_page(path, "regret_curve.html", data, **texts)
+
+
+def write_ranges(
+    path: str | Path,
+    found: Ranging,
+    reach: Radius,
+    *,
+    title: str,
+    unit: str = "",
+    top: int | None = None,
+) -> None:
+    """Write how far each coefficient may move as one HTML page that works offline.
+
+    Parameters
+    ----------
+    path, found, reach : str or Path, Ranging, Radius
+        The file to write, and what `ranging` and `radius` found for one round and tolerance.
+    title, unit : str
+        The heading, and the unit of the losses such as "$".
+    top : int, optional
+        How many to list, the narrowest first; all, if they are few, in their own order by default.
+
+    Raises
+    ------
+    InputError
+        If `normalfan[report]` is not installed.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> losses = nf.FactoredLosses([[3.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]])
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> write_ranges("ranges.html", nf.ranging(arms, losses), nf.radius(arms, losses), title="Two arms")
+    ... # doctest: +SKIP
+    """
+    chart, texts = _of_ranges(found, reach, unit, top)
+    write_page(path, "ranges.html", {"unit": unit, "ranges": chart}, title=title, note="", **texts)
+
+
+def _of_ranges(
+    found: Ranging, reach: Radius, unit: str, top: int | None
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The data of the chart of ranges, and the texts around it."""
+    chart, rows = range_chart(found), range_rows(found, listed(found, top))
+    of_all = f", the {len(rows)} narrowest of {len(found.names)}" if len(rows) < len(found.names) else ""
+    table = {
+        "caption": f"One at a time, the others standing still{of_all}",
+        "rows": rows,
+        "drawn": range_caption(found, chart),
+        "height": 110 + 22 * len(chart["names"]) if chart else 0,
+    }
+    return chart, {"range_table": table, "sentences": range_sentences(found, reach, unit)}
 
 
 def check_page_packages() -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from normalfan.errors import check_installed
 from normalfan.files import check_target, remove_drafts, written_atomically
@@ -37,6 +37,7 @@ class Tally:
     last_price: float | None = None
     last_value: float | None = None
     last_update: float | None = None  # Unix time
+    last_wall: dict[str, Any] | None = None  # the nearest, if ranges are asked for and one ends
 
     def summary(self) -> dict[str, float | int | None]:
         """The closing summary, by name."""
@@ -71,7 +72,7 @@ def exposition(tally: Tally, model: str) -> bytes:
     from prometheus_client.registry import Collector
 
     progress = tally.progress
-    service = progress.service
+    service, wall = progress.service, tally.last_wall or {}
     metrics: list[tuple[str, str, float | None]] = [
         ("rounds_total", "Rounds priced.", progress.rounds),
         ("price_total", "Sum of the prices of all rounds.", progress.total),
@@ -82,6 +83,8 @@ def exposition(tally: Tally, model: str) -> bytes:
         ("last_round", "Number of the last round priced.", progress.last_round),
         ("last_price", "Price of the last round.", tally.last_price),
         ("last_value", "Best expected loss in the last round.", tally.last_value),
+        ("wall_move", "Move of the nearest feature to the end of its range.", wall.get("move")),
+        ("wall_share", "The same as a share of the feature, if it is not 0.", wall.get("share")),
         ("replans_total", "Re-plans that the rule called for.", service.replans if service else None),
         ("plan_age_rounds", "Rounds since that of the plan in service.", service.age if service else None),
         ("plan_cost", "Sum of the prices of the plan in service.", service.cost if service else None),

@@ -22,9 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
+from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import FloatArray, check_finite
-from normalfan.problem.losses import FactoredLosses, as_loss
+from normalfan.problem.losses import FactoredLosses, as_loss, rewards
 from normalfan.problem.mdp import MDP
+from normalfan.ranges.ranging import ranging
+from normalfan.ranges.today import Tolerance
+from normalfan.ranges.walls import nearest_wall
 from normalfan.text import as_json
 from normalfan.watch.feed import LONGEST_LINE
 
@@ -68,7 +72,7 @@ class LineReader:
         self.rewards = rewards
         self.longest = longest
         self.feature_names = tuple(feature_names)
-        self.features = None if features is None else _checked_features(mdp, features)
+        self.features: Any = None if features is None else _checked_features(mdp, features)
 
     def digest_of_meaning(self) -> str:
         """What tells the meaning of numbers from others: features, their names, whether they are rewards."""
@@ -116,9 +120,24 @@ class LineReader:
         # Before the check, which knows forbidden actions by a loss of inf; and not −, which makes −0 of 0.
         return as_loss(self.mdp, 0.0 - numbers if self.is_of_rewards(line) else numbers, name)
 
+    def nearest_wall(self, line: Line, tolerance: Tolerance, ties: TieRule) -> dict[str, Any] | None:
+        """The feature whose move to the end of its range is least; None without coefficients or an end."""
+        if line.key != "theta":
+            return None
+        theta = self._coefficients(f"theta of round {line.round}", line)
+        round_of_one = FactoredLosses(theta[None], self.features.T, feature_names=self.feature_names or None)
+        losses = rewards(round_of_one) if self.rewards else round_of_one
+        wall = nearest_wall(ranging(self.mdp, losses, tolerance=tolerance, ties=ties))
+        return None if wall is None else wall._asdict()
+
     def _numbers(self, name: str, line: Line) -> Any:
         if line.key != "theta":
             return _array(name, line.numbers)
+        # As in `FactoredLosses`, whose blocks of one round give the same bits as those of many.
+        loss = self.features @ self._coefficients(name, line)[:, None]
+        return loss.reshape(self.mdp.shape)
+
+    def _coefficients(self, name: str, line: Line) -> FloatArray:
         if self.features is None:
             raise InputError(
                 f"{name} is given, but there are no features to multiply it with: pass --features FILE."
@@ -131,9 +150,7 @@ class LineReader:
                 f"give a flat list with one coefficient for each."
             )
         check_finite(name, numbers)
-        # As in `FactoredLosses`, whose blocks of one round give the same bits as those of many.
-        loss = self.features @ numbers.astype(np.float64)[:, None]
-        return loss.reshape(self.mdp.shape)
+        return np.asarray(numbers, dtype=np.float64)
 
     def _in_order(self, name: str, coefficients: dict[str, Any]) -> list[Any]:
         """Coefficients by name, in the order of the features."""

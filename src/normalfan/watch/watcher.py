@@ -23,6 +23,7 @@ from normalfan.errors import InputError
 from normalfan.pricing.monitor import Monitor, PricedRound
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
+from normalfan.ranges.today import Tolerance
 from normalfan.text import amount
 from normalfan.watch.alarms import AlarmRule
 from normalfan.watch.feed import LONGEST_LINE
@@ -47,6 +48,7 @@ class Gathered(NamedTuple):
     round: int
     loss: FloatArray
     of_rewards: bool
+    wall: dict[str, Any] | None
 
 
 class Watcher:
@@ -72,6 +74,8 @@ class Watcher:
         A rule of `normalfan.replan` that says when to replace the plan in service.
     known : {"before", "after"}
         Whether losses are known before acting, so that a new plan serves the round that called for it.
+    tolerance : float or str, optional
+        Say in every record which wall is nearest: the end of a feature's range, as `ranging` finds it.
     on_bad_line, on_alarm : callable
         Called with the error record of a bad line; with a sentence for an alarm or a re-plan, before the
         commit.
@@ -91,7 +95,8 @@ class Watcher:
     Raises
     ------
     InputError
-        If the features do not fit the problem, or they or the rule are not those of the progress.
+        If the features do not fit the problem, or they or the rule are not those of the progress; if there
+        is a tolerance and there are no features.
 
     Examples
     --------
@@ -115,6 +120,7 @@ class Watcher:
         rules: Sequence[AlarmRule] = (),
         rule: StoredRule | None = None,
         known: str = "before",
+        tolerance: Tolerance | None = None,
         on_bad_line: Callable[[bytes], None] = lambda _: None,
         on_alarm: Callable[[str], None] = lambda _: None,
         unit: str = "",
@@ -136,6 +142,12 @@ class Watcher:
                 "the features (or --rewards) are not those of the rounds priced before, but a watch resumes "
                 "only with its own: give the same, or none as before, or two new paths to start again."
             )
+        if tolerance is not None and self._reader.features is None:
+            raise InputError(
+                f"a range of {tolerance} is asked for without features, but how near a wall is, is told in "
+                f"their units: pass --features FILE."
+            )
+        self._tolerance = tolerance
         self._live = LiveRule(monitor.pricer, rule, known) if rule else None
         service = self.tally.progress.service
         before, now = service.rule if service else "none", self._live.name if self._live else "none"
@@ -191,8 +203,10 @@ class Watcher:
                 self._check_repeated(read)
                 self.tally.skipped += 1
             else:
-                loss, of_rewards = self._reader.loss(read), self._reader.is_of_rewards(read)
-                self._gathered.append(Gathered(number, read.round, loss, of_rewards))
+                loss, of_rewards, wall = self._reader.loss(read), self._reader.is_of_rewards(read), None
+                if self._tolerance is not None:
+                    wall = self._reader.nearest_wall(read, self._tolerance, self.monitor.pricer.ties)
+                self._gathered.append(Gathered(number, read.round, loss, of_rewards, wall))
         except InputError as error:
             self._refuse(number, error)
 
@@ -235,11 +249,11 @@ class Watcher:
             return
         for one, (step, total), service in zip(gathered, priced, served, strict=True):
             shown = replace(step, value=0.0 - step.value) if one.of_rewards else step
-            self._record(shown, total, one.loss, service)
+            self._record(shown, total, one, service)
         if time.monotonic() - self._waiting_since >= self.latency:
             self._commit()
 
-    def _record(self, step: PricedRound, total: float, loss: FloatArray, served: Served | None) -> None:
+    def _record(self, step: PricedRound, total: float, one: Gathered, served: Served | None) -> None:
         tally, before = self.tally, self.tally.progress
         raised = [str(rule) for rule in self.rules if rule.raised_by(step, before.total, total)]
         record: dict[str, Any] = {"round": step.round, "since": before.last_round}
@@ -248,6 +262,8 @@ class Watcher:
             record["costliest"] = {"step": cell.step, "state": cell.state, "action": cell.action}
             record["costliest"] |= {"best_action": cell.best_action, "price": cell.paid}
         record["total"] = total
+        if self._tolerance is not None:
+            record["wall"] = tally.last_wall = one.wall
         if raised:
             record["alarms"] = raised
         for rule in raised:
@@ -265,7 +281,7 @@ class Watcher:
             crossings=before.crossings + step.crossed,
             alarms=before.alarms + len(raised),
             features=self._features,
-            recent=(*before.recent[1 - REMEMBERED :], (step.round, digest_of_loss(loss))),
+            recent=(*before.recent[1 - REMEMBERED :], (step.round, digest_of_loss(one.loss))),
             service=served.service if served else None,
         )
         tally.priced += 1

@@ -1,0 +1,128 @@
+"""`normalfan range`: how wrong the numbers of a round may be before its plan stops being right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import normalfan as nf
+from normalfan.cli.output import AsJson, SafeCsv, print_json, print_paragraphs, print_table, write_rounds
+from normalfan.cli.sources import (
+    Losses,
+    Model,
+    ProblemOptions,
+    round_of,
+    tolerance_of,
+    with_problem_options,
+)
+from normalfan.errors import InputError, check_whole
+from normalfan.files import check_target
+from normalfan.problem.losses import FactoredLosses, Negated
+
+MOST_ENTRIES = 5000
+
+
+@with_problem_options
+def range_(
+    model: Model,
+    losses: Losses,
+    problem: ProblemOptions,
+    at: Annotated[
+        str | None, typer.Option(metavar="ROUND", help="The round; if not given, the last one.")
+    ] = None,
+    tolerance: Annotated[
+        str,
+        typer.Option(
+            metavar="X|X%", help="What the plan may cost beyond the best: an amount, or a share of the value."
+        ),
+    ] = "1%",
+    entries: Annotated[
+        bool, typer.Option("--entries", help="Range every entry of the loss, instead of features.")
+    ] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="List the N narrowest ranges; else all, or 50 if there are more."),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Every range, as .csv, .parquet or .json.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A page (.html) with a chart, which works offline.")
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The heading of the page; else the round and the file.")
+    ] = None,
+    safe_csv: SafeCsv = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say how far each feature of a round may move before its plan changes, or costs more than a tolerance.
+
+    The ranges are one at a time; one sentence says how wrong all features may be at once.
+
+    Example:  normalfan range model.npz prices.csv --features features.csv --at 2021-02-15 --tolerance 1%
+    """
+    from normalfan.report.page import check_page_packages
+    from normalfan.report.ranges import listed, range_rows, range_sentences
+
+    check_target("--out", out, (".csv", ".parquet", ".json"))
+    check_target("--report", report, (".html",))
+    if report is not None:
+        check_page_packages()
+    if top is not None:
+        check_whole("--top", top, "ask for at least one range")
+    allowed = tolerance_of("--tolerance", tolerance)
+    mdp = problem.load(model)
+    stream = problem.losses(losses, mdp)
+    asked: dict[str, Any] = {"tolerance": allowed, "directions": _what_moves(stream, mdp, entries=entries)}
+    asked["at"] = None if at is None else round_of(stream, "--at", at)
+    found, reach = nf.ranging(mdp, stream, **asked), nf.radius(mdp, stream, **asked)
+    if out is not None:
+        write_rounds(found.to_frame(), Path(out), safe_csv=safe_csv)
+    if report is not None:
+        heading = title if title is not None else f"Round {found.today.round_name} of {Path(losses).name}"
+        nf.report.write_ranges(report, found, reach, title=heading, unit=problem.unit, top=top)
+    chosen = listed(found, top)
+    rows = range_rows(found, chosen)
+    if as_json:
+        frame = found.to_frame().rename({"name": "feature"})
+        words = ("optimal", "within", "below", "above")
+        print_json(
+            {
+                "round": found.today.round_name,
+                "value": found.value,
+                "tolerance": found.tolerance,
+                "radius": {
+                    "lower": reach.lower,
+                    "upper": reach.upper,
+                    "exact": reach.exact,
+                    "worst": dict(zip(reach.names, reach.worst.tolist(), strict=True)),
+                },
+                "ranges": [
+                    frame.row(i, named=True) | {name: getattr(row, name) or None for name in words}
+                    for i, row in zip(chosen, rows, strict=True)
+                ],
+            }
+        )
+    else:
+        print_paragraphs(range_sentences(found, reach, problem.unit))
+        head = ("feature", "now", "exposure", "optimal while", "tolerated while")
+        print_table((*head, "plan below", "plan above"), rows)
+
+
+def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:
+    """Every feature, or every entry."""
+    raw = stream.stream if isinstance(stream, Negated) else stream
+    if not entries and not isinstance(raw, FactoredLosses):
+        raise InputError(
+            "losses are not factored, but a range is of a number that the user sets, such as a price: give "
+            "--features FILE and coefficients, or --entries to range each entry of the loss."
+        )
+    many = int(mdp.reachable.sum()) * mdp.n_actions
+    if entries and many > MOST_ENTRIES:
+        raise InputError(
+            f"--entries would range up to {many:,} entries, but {MOST_ENTRIES:,} are the most: give "
+            f"--features."
+        )
+    return "entries" if entries else None

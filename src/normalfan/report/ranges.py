@@ -1,0 +1,163 @@
+"""What is said of ranges: a table, a few sentences, and the data of a tornado chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from normalfan.geometry.bellman import occupancy
+from normalfan.geometry.face import Face
+from normalfan.geometry.ties import TieRule
+from normalfan.pricing.kernels import Tables
+from normalfan.problem.losses import FactoredLosses, Losses, Negated, as_stream
+from normalfan.problem.mdp import MDP
+from normalfan.ranges.radius import Radius, radius
+from normalfan.ranges.ranging import Ranging, ranging
+from normalfan.ranges.walls import distances, narrowest
+from normalfan.report.costliest import likely_moves
+from normalfan.text import amount, counted, number, percent
+
+LISTED = 50
+LISTED_IN_REPORT = 10
+MOST_IN_REPORT = 500  # features: beyond, a page is not the place for their ranges
+MOST_DRAWN = 30
+WIDEST = 4.0  # bars are cut at this multiple of the median distance
+
+
+class RangeRow(NamedTuple):
+    """The range of one coefficient, in words."""
+
+    feature: str
+    now: str
+    exposure: str
+    optimal: str
+    within: str
+    below: str  # the plan that takes over below the tolerated range, empty if it does not end there
+    above: str
+
+    @property
+    def beyond(self) -> list[str]:
+        """Both plans, as far as there are any."""
+        plans = {"below": self.below, "above": self.above}
+        return [f"{side}: {plan}" for side, plan in plans.items() if plan]
+
+
+def listed(found: Ranging, top: int | None = None) -> list[int]:
+    """The coefficients to list: the `top` narrowest, or all in their own order if there are few."""
+    if top is None and len(found.names) <= LISTED:
+        return list(range(len(found.names)))
+    return list(map(int, narrowest(found)[: top or LISTED]))
+
+
+def range_rows(found: Ranging, chosen: Iterable[int]) -> list[RangeRow]:
+    tables = Tables(found.today.mdp)
+    rows = []
+    for i in chosen:
+        least, most = map(number, found.exposures[i])
+        exposure = least if least == most else f"{least} to {most}"
+        beyond = (_takes_over(found, tables, i, end) for end in ("low", "high"))
+        rows.append(RangeRow(found.names[i], number(found.now[i]), exposure, *found.words(i), *beyond))
+    return rows
+
+
+def _takes_over(found: Ranging, tables: Tables, i: int, end: Literal["low", "high"]) -> str:
+    """The first step at which the plan beyond an end differs from the optimal one of today nearest to it."""
+    other, today, labels = found.beyond(i, end, tolerated=True), found.today, found.today.mdp.labels
+    if other is None:
+        return ""
+    _, kept = Face(today.mdp, today.tied).minimise(np.where(other.policy > 0, 0.0, 1.0))
+    visits = (occupancy(today.mdp, policy) for policy in (kept, other.policy))
+    old, new = (likely_moves(tables, one, today.loss) for one in visits)
+    for h, (was, now) in enumerate(zip(old, new, strict=True)):
+        if was.state != now.state:
+            return f"{labels.step(h)}: {was.text} → {now.text}"
+        if was.action != now.action:
+            actions = f"{labels.action(was.action)} → {labels.action(now.action)}"
+            return f"{labels.step(h)}, {labels.state(was.state)}: {actions}"
+    return f"takes {number(other.exposures[i])}, by other actions in less likely states"
+
+
+def range_sentences(found: Ranging, reach: Radius, unit: str) -> list[str]:
+    """The round, how wrong everything may be at once, and what the ranges are."""
+    share = f" ({percent(found.tolerance / abs(found.value))} of the value)" if found.value else ""
+    more = f"costs more than {amount(found.tolerance, unit)}{share}"
+    sense = "reward" if found.today.sign < 0 else "loss"
+    moved = int(np.sum(np.isfinite(found.now) & (found.now != 0)))
+    all_of = (
+        f"all {counted(moved, 'feature')}" if moved == len(found.now) else f"the {moved:,} that are not 0"
+    )
+    value = f"expected {sense} of {amount(found.value, unit)}"
+    sentences = [
+        f"In round {found.today.round_name} the best plan has an {value}.",
+        _radius_sentence(all_of, reach, more),
+        "The ranges are one at a time: of each feature while the others stand still.",
+    ]
+    if np.ptp(found.exposures, axis=1).any():
+        sentences.append(
+            "Several plans are optimal now: each range is that of the plan that lasts longest there; what "
+            "may be wrong at once is for the first plan."
+        )
+    return sentences
+
+
+def _radius_sentence(all_of: str, reach: Radius, more: str) -> str:
+    if np.isinf(reach.lower):
+        return f"However wrong {all_of} may be at once, in parts of themselves, this plan never {more}."
+    if not reach.upper:
+        return f"If {all_of} may be wrong at once, by however little, this plan {more}."
+    if not reach.lower:
+        return (
+            f"If {all_of} may be wrong at once, by however little, it is open whether this plan {more}: rare "
+            f"states decide, so ask with a larger tolerance."
+        )
+    ends = [f"±{number(float(f'{100 * bound:.3g}'))} %" for bound in (reach.lower, reach.upper)]
+    text = f"{all_of[0].upper()}{all_of[1:]} may be wrong by {ends[0]} at once before this plan {more}"
+    if reach.exact or ends[0] == ends[1]:
+        return f"{text}."
+    known = "how far beyond is not known" if np.isinf(reach.upper) else f"beyond {ends[1]} it can"
+    return f"{text}, at least; {known}."
+
+
+def range_chart(found: Ranging) -> dict[str, Any] | None:
+    """Bars by feature, the narrowest first: moves in parts of now, or as they are if everything is at 0."""
+    relative = bool(found.now.any())
+    nearest = distances(found).min(axis=1)
+    drawn = [i for i in narrowest(found) if np.isfinite(nearest[i]) and (found.now[i] or not relative)]
+    if not drawn:
+        return None
+    drawn = drawn[:MOST_DRAWN]
+    edge = WIDEST * float(np.median(nearest[drawn])) or 1.0
+    unit = np.abs(found.now[drawn, None]) if relative else 1.0
+    scale = 100.0 if relative else 1.0
+
+    def moves(ends: Any) -> list[list[float]]:
+        clipped = np.clip((ends[drawn] - found.now[drawn, None]) / unit, -edge, edge)
+        return np.nan_to_num(scale * clipped).round(6).tolist()  # type: ignore[no-any-return]
+
+    return {
+        "names": [found.names[i] for i in drawn],
+        "texts": [[number(found.now[i]), *found.words(i)] for i in drawn],
+        "optimal": moves(found.optimal),
+        "within": moves(found.within),
+        "edge": scale * edge,
+        "relative": relative,
+    }
+
+
+def range_caption(found: Ranging, chart: dict[str, Any] | None) -> str:
+    if chart is None:
+        return "No range ends: there is nothing to draw."
+    left_out = len(found.names) - len(chart["names"])
+    text = "The narrowest ranges first; bars that reach an edge go on."
+    return text + (f" Not drawn: {counted(left_out, 'feature')}." if left_out else "")
+
+
+def last_ranges(mdp: MDP, losses: Losses, ties: TieRule) -> tuple[Ranging, Radius] | None:
+    """Of the last round; None if losses are not factored, or into too many features."""
+    stream = as_stream(losses)
+    raw = stream.stream if isinstance(stream, Negated) else stream
+    if not isinstance(raw, FactoredLosses) or raw.features.shape[0] > MOST_IN_REPORT:
+        return None
+    return ranging(mdp, stream, ties=ties), radius(mdp, stream, ties=ties)
