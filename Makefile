@@ -13,10 +13,12 @@ run: .venv/.installed-report
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# Hours of luck in minutes: at least 200 kills of a watch, and tens of thousands of near-ties.
+# Hours of luck in minutes: at least 200 kills of a watch, every bit of a file flipped, tens of
+# thousands of near-ties.
 soak: .venv/.installed-dev
 	SOAK=1 $(BIN)/python -m pytest tests/watch/test_kill.py tests/jobs/test_cluster.py \
-	  tests/pricing/test_reading.py tests/test_mutations.py
+	  tests/pricing/test_reading.py tests/pricing/test_monitor.py tests/watch/test_journal.py \
+	  tests/test_mutations.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
@@ -32,6 +34,7 @@ docs: .venv/.installed-docs
 
 bench: .venv/.installed-bench
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python benchmarks/ranging.py
 
 reproduce: .venv/.installed-plot,report
 	$(BIN)/normalfan reproduce

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from flips import flips
 from problems import random_problem
 from sentences import check_refusal
 
@@ -125,23 +126,21 @@ def small_monitor() -> nf.Monitor:
     return monitor
 
 
-def test_every_flipped_bit_of_a_snapshot_is_refused_or_changes_nothing(tmp_path: Path) -> None:
+def test_a_flipped_bit_of_a_snapshot_is_refused_or_changes_nothing(tmp_path: Path) -> None:
     monitor, path = small_monitor(), tmp_path / "s.npz"
     monitor.save(path, with_problem=False)
-    whole = path.read_bytes()
     same = {name: array.tolist() for name, array in monitor.to_arrays().items()}
-    refused = 0
-    for bit in range(8 * len(whole)):
-        flipped = bytearray(whole)
-        flipped[bit // 8] ^= 1 << bit % 8
+    outcomes = []
+    for flipped in flips(path.read_bytes()):
         path.write_bytes(flipped)
         try:
             loaded = nf.Monitor.load(path, monitor.mdp)
         except nf.InputError:
-            refused += 1
+            outcomes.append("refused")
         else:
-            assert {name: array.tolist() for name, array in loaded.to_arrays().items()} == same, bit
-    assert refused > 0.6 * 8 * len(whole)
+            outcomes.append("the same")
+            assert {name: array.tolist() for name, array in loaded.to_arrays().items()} == same
+    assert outcomes.count("refused") > 0.6 * len(outcomes)
 
 
 @pytest.mark.parametrize(
