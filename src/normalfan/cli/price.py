@@ -76,7 +76,6 @@ def price(
     Example:  normalfan price model.csv losses.csv --start home --horizon 24 --out prices.csv
     """
     from normalfan.dates import gaps_between
-    from normalfan.report.page import check_page_packages
 
     asked = {"--against": against, "--forecast": forecast, "--plan": plan}
     given = [name for name, option in asked.items() if option is not None]
@@ -85,6 +84,8 @@ def price(
     check_target("--out", out, (".csv", ".parquet", ".json"))
     check_target("--report", report, (".html",))
     if report is not None:
+        from normalfan.report.page import check_page_packages
+
         check_page_packages()
     if by is not None:
         check_choice("--by", by, tuple(PERIODS))
