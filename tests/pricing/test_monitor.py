@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flips import flips
 from hypothesis import given
 from hypothesis import strategies as st
-from flips import flips
 from problems import random_problem
 from sentences import check_refusal
 

@@ -20,6 +20,7 @@ from normalfan.cli.sources import (
 from normalfan.errors import InputError, check_whole
 from normalfan.files import check_target
 from normalfan.problem.losses import FactoredLosses, Negated
+from normalfan.text import number
 
 MOST_ENTRIES = 5000
 
@@ -108,7 +109,15 @@ def range_(
     else:
         print_paragraphs(range_sentences(found, reach, problem.unit))
         head = ("feature", "now", "exposure", "optimal while", "tolerated while")
-        print_table((*head, "plan below", "plan above"), rows)
+        print_table(head, [row[:5] for row in rows])
+        ends = [(i, row, end) for i, row in zip(chosen, rows, strict=True) for end in (0, 1)]
+        beyond = [
+            (row.feature, f"{('below', 'above')[end]} {number(found.within[i, end])}", plan)
+            for i, row, end in ends
+            if (plan := (row.below, row.above)[end])
+        ]
+        if beyond:
+            print_table(("feature", "beyond", "where the plan that takes over differs first"), beyond)
 
 
 def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:
