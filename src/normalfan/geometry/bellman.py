@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.errors import InputError
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import (
     BoolArray,
@@ -61,15 +62,29 @@ def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
 
 
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:
-    """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and the action [H, S], -1 if none."""
+    """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and the action [H, S], -1 if none.
+
+    W is 0 where the mask keeps nothing, so the mask may lead to no such state. One that is canonical for
+    other dynamics can: it would be priced as if the plan cost nothing from there on.
+    """
     values = np.zeros((mdp.horizon + 1, mdp.n_states))
     actions = np.full((mdp.horizon, mdp.n_states), -1, dtype=np.int64)
+    lost = np.zeros(mdp.n_states, dtype=bool)  # the mask leads from here to a state where it keeps nothing
     for h in range(mdp.horizon - 1, -1, -1):
         kept = mask[h].any(axis=1)
+        if lost.any():
+            lost = ~kept | (mask[h] & (mdp.transitions.expect(h, lost.astype(float)) > 0)).any(axis=1)
+        else:
+            lost = ~kept
         ahead = np.where(mask[h], cost[h] + mdp.transitions.expect(h, values[h + 1]), np.inf)
         best = ahead.argmin(axis=1)
         values[h, kept] = ahead[kept, best[kept]]
         actions[h, kept] = best[kept]
+    if (lost & (mdp.initial > 0)).any():
+        raise InputError(
+            "the mask keeps no action at a state that it leads to, but a plan must say what it does wherever "
+            "it can be: pass a mask of this problem, such as optimal_face(mdp, loss).mask."
+        )
     return values, actions
 
 

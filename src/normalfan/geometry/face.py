@@ -140,10 +140,17 @@ class Face:
         Kept are the plan's actions that are allowed; where there are none, all that are (see forbidden.md).
         """
         allowed = loss < np.inf
-        if allowed.all():
-            return self.mask
-        kept = self.plan & allowed
-        return canonical(self.mdp, np.where(kept.any(axis=2, keepdims=True), kept, allowed))
+        return self.mask if allowed.all() else canonical(self.mdp, completed(self.plan, allowed))
+
+    def under(self, mdp: MDP) -> Face:
+        """The face of what the plan does in other dynamics: policies on `plan` at every state, under `mdp`.
+
+        Where the plan keeps nothing that `mdp` allows, all that it allows is kept (see moving.md).
+        """
+        if mdp is self.mdp or mdp.fingerprint == self.mdp.fingerprint:
+            return self
+        check_shape("mdp", mdp.shape, self.mdp.shape, "dynamics that move keep steps, states and actions")
+        return Face(mdp, completed(self.plan, mdp.allowed))
 
     def minimise(self, loss: npt.ArrayLike) -> tuple[float, FloatArray]:
         """The least expected loss on the face, and a policy [H, S, A] for it, uniform where F never is."""
@@ -264,6 +271,12 @@ def whole_polytope(mdp: MDP) -> Face:
     4
     """
     return Face(mdp, np.ones(mdp.shape, dtype=bool) if mdp.allowed is None else mdp.allowed)
+
+
+def completed(plan: BoolArray, allowed: BoolArray | None) -> BoolArray:
+    """What a plan [H, S, A] keeps of what is allowed; where that is nothing, all that is allowed."""
+    kept = plan if allowed is None else plan & allowed
+    return np.where(kept.any(axis=2, keepdims=True), kept, True if allowed is None else allowed)
 
 
 def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:

@@ -7,6 +7,7 @@ ways are rare: they are read again with care (see `reading`) and replaced in wha
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import allowed_policy, occupancy
 from normalfan.geometry.ties import TieRule
-from normalfan.pricing.kernels import UNIT, Tables, sweep_for
+from normalfan.pricing.kernels import UNIT, Sweep, Tables, sweep_for
 from normalfan.pricing.reading import Reader, Reading
 from normalfan.problem.arrays import FloatArray, IntArray, check_losses, first_index
 from normalfan.problem.losses import forbid
@@ -29,6 +30,8 @@ Columns: TypeAlias = dict[str, Any]
 ROW_COLUMNS = ("prices", "crossed", "dimensions")
 DETAIL_COLUMNS = ("by_step", "cells", "cell_prices", "margins", "margin_exact", "advantage_gaps")
 """What a sweep tells of a round beside its value: always, and in full detail."""
+
+NO_TOLERANCE = TieRule(absolute=0.0, relative=0.0, band=1.0)
 
 READING_BYTES = 2**24
 """What readings may take at a time."""
@@ -47,6 +50,11 @@ class BlockPricer:
         self.sweep = sweep_for(self.tables, ties, full=full)
         self.reader = Reader(self.tables, ties, exactly=exact_when_ambiguous)
 
+    @cached_property
+    def sweep_settled(self) -> Sweep:
+        """The sweep of advantages that the tie rule has settled: zeros are ties, and nothing else is."""
+        return sweep_for(self.tables, NO_TOLERANCE, full=self.full)
+
     def __call__(self, first_round: int, shared: int, losses: FloatArray) -> Columns:
         """Price a block that begins with round `first_round`; its `shared` rounds are the last block's."""
         given, losses = losses, forbid(self.mdp, losses)
@@ -57,7 +65,7 @@ class BlockPricer:
                 check_way_on(self.mdp, losses[t] < np.inf, f"losses[{first_round + t}]")
             if not swept.finite.all():
                 raise overflow(first_round + int(swept.finite.argmin()))
-        full: Columns = {"variations": _variations(losses, first_round)} if self.full else {}
+        full: Columns = {"variations": variations_of(losses, first_round)} if self.full else {}
         doubts = self._settle(losses, swept, shared)
         if self.full:
             self.name_moves(losses, swept.cells)
@@ -116,7 +124,7 @@ class BlockPricer:
             is_same = day - 1 in days and np.array_equal(losses[day - 1], losses[day])
             readings.append(readings[-1] if is_same else self.reader.read(losses[day]))
         # Advantages are a loss whose values are 0: swept, they give the rows that these readings mean.
-        rows = self.sweep(np.stack([one.advantages for one in readings]))
+        rows = self.sweep_settled(np.stack([one.advantages for one in readings]))
         places = np.searchsorted(days, chosen)
         for name in self.row_columns:
             getattr(swept, name)[chosen] = getattr(rows, name)[places]
@@ -187,7 +195,7 @@ def overflow(number: int) -> InputError:
     )
 
 
-def _variations(losses: FloatArray, first_round: int) -> FloatArray:
+def variations_of(losses: FloatArray, first_round: int) -> FloatArray:
     """‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞, [B, 3]."""
     from normalfan._kernels.variation import variations
 

@@ -49,6 +49,18 @@ class CostliestCell:
     best_action_index: int  # of `best_action`
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """What is told of a stream whose dynamics move, beside its prices."""
+
+    dynamics: IntArray  # [T]: the problem of each round
+    until_surprise: FloatArray  # [T]: the price, if plans are made anew at the first unforeseen move
+    transition_variations: FloatArray  # [T]: V^P, how far the transitions moved, from 0 to 2H
+    market_alone: FloatArray | None = None  # [T]: the price, had only the losses, or prices, moved
+    dynamics_alone: FloatArray | None = None  # [T]: the price, had only the dynamics moved
+    effective_variations: FloatArray | None = None  # [T, 3]: how far both moved, as a loss in old dynamics
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PricedMotion:
     """Every round of a stream, priced: what `price_stream` returns.
@@ -83,6 +95,7 @@ class PricedMotion:
     round_names: tuple[str, ...] | None = None  # [T]; None if rounds are numbered
     labels: Labels = field(default_factory=Labels)  # of steps, states and actions
     plans: Plans = PREVIOUS  # what was priced
+    moved: Moved | None = None  # what is told if dynamics move; None if there is one problem
     rewards: bool = False  # `values` are rewards, the more the better; prices are what is lost either way
 
     def __post_init__(self) -> None:
@@ -93,10 +106,7 @@ class PricedMotion:
     def __getattr__(self, name: str) -> NoReturn:
         if name not in FULL_ONLY:
             raise AttributeError(name)
-        raise InputError(
-            f'{name} is asked for, but this stream was priced with detail="prices", which leaves it out: '
-            f'price it again with detail="full".'
-        )
+        _left_out(name)
 
     @property
     def details(self) -> PricedMotion:
@@ -117,6 +127,46 @@ class PricedMotion:
     def variation(self, norm: str | float = "l1") -> FloatArray:
         """‖ℓ_t − ℓ_{t−1}‖ [T] in "l1", "l2" or "linf" (or 1, 2, inf): how far the loss moved."""
         return in_norm(self.variations, norm)
+
+    @property
+    def until_surprise(self) -> FloatArray:
+        """[T]: the price, if the old plan is given up at the first move that its dynamics held impossible."""
+        return self.prices if self.moved is None else self.moved.until_surprise
+
+    @property
+    def market_alone(self) -> FloatArray:
+        """[T]: the price, had only the losses moved; by source, only their coefficients."""
+        return self.prices if self.moved is None else self._told_in_full("market_alone")
+
+    @property
+    def dynamics_alone(self) -> FloatArray:
+        """[T]: the price, had only the dynamics moved (the start is part of them)."""
+        return 0.0 * self.prices if self.moved is None else self._told_in_full("dynamics_alone")
+
+    @property
+    def interaction(self) -> FloatArray:
+        """[T]: price − market alone − dynamics alone, of either sign."""
+        return np.asarray(self.prices - self.market_alone - self.dynamics_alone)
+
+    def shapley(self) -> tuple[FloatArray, FloatArray]:
+        """The parts [T] of the price of market and dynamics, the interaction shared equally by both."""
+        half = self.interaction / 2
+        return self.market_alone + half, self.dynamics_alone + half
+
+    @property
+    def transition_variations(self) -> FloatArray:
+        """[T]: V^P = Σ_h max_{s,a} ‖ΔP_h(·|s,a)‖₁, how far the transitions moved."""
+        return 0.0 * self.prices if self.moved is None else self.moved.transition_variations
+
+    def effective_variation(self, norm: str | float = "l1") -> FloatArray:
+        """‖ℓ̃_t − ℓ_{t−1}‖ [T]: how far loss and dynamics moved together, as a loss in the old dynamics."""
+        if self.moved is None:
+            return self.variation(norm)
+        return in_norm(self._told_in_full("effective_variations"), norm)
+
+    def _told_in_full(self, name: str) -> FloatArray:
+        column: FloatArray | None = getattr(self.moved, name)
+        return _left_out(name) if column is None else column
 
     def costliest(self, count: int) -> IntArray:
         """Indices of at most `count` rounds with a price, costliest first."""
@@ -147,6 +197,8 @@ class PricedMotion:
             "highest_price": self.highest_prices,
             "decided_exactly": self.decided_exactly,
         }
+        if self.moved is not None:
+            columns |= {"dynamics": self.moved.dynamics, "until_surprise": self.until_surprise}
         if self._is_full:
             columns |= {f"variation_{norm}": self.variation(norm) for norm in NORMS}
             columns |= {
@@ -154,6 +206,12 @@ class PricedMotion:
                 "margin_exact": self.margin_exact,
                 "advantage_gap": self.advantage_gaps,
             }
+        if self._is_full and self.moved is not None:
+            columns |= {
+                name: getattr(self, name) for name in ("market_alone", "dynamics_alone", "interaction")
+            }
+            columns |= {f"effective_variation_{norm}": self.effective_variation(norm) for norm in NORMS}
+            columns["transition_variation"] = self.transition_variations
         return columns
 
     def to_frame(self, *, long: bool = False) -> polars.DataFrame:
@@ -238,6 +296,13 @@ class PricedMotion:
         )
         unsure = np.count_nonzero(self.ambiguous)
         return f"{text}, {unsure:,} ambiguous" if unsure else text
+
+
+def _left_out(name: str) -> NoReturn:
+    raise InputError(
+        f'{name} is asked for, but this stream was priced with detail="prices", which leaves it out: '
+        f'price it again with detail="full".'
+    )
 
 
 def in_norm(variations: FloatArray, norm: str | float) -> FloatArray:

@@ -51,11 +51,15 @@ class Reading:
 class Reader:
     """Reads losses of one problem."""
 
-    def __init__(self, tables: Tables, ties: TieRule, *, exactly: bool = False) -> None:
+    def __init__(
+        self, tables: Tables, ties: TieRule, *, exactly: bool = False, everywhere: bool = False
+    ) -> None:
         self.tables = tables
         self.mdp = mdp = tables.mdp
         self.ties = ties
         self.exactly = exactly
+        self.everywhere = everywhere  # also at states that no policy reaches
+        self.states = np.ones_like(mdp.reachable) if everywhere else mdp.reachable
         # A bound on the relative error of a price that is summed up in floats from given advantages.
         self.rounding = 8.0 * (mdp.horizon + 1) * (mdp.most_successors + 4) * UNIT
 
@@ -88,14 +92,15 @@ class Reader:
     def read(self, loss: FloatArray) -> Reading:
         """Read one loss [H, S, A] of numbers, or inf, whose sums over a horizon are finite."""
         reading = self._read_in_pairs(loss)
-        face_is_open = (reading.faces == DOUBTFUL).any()
-        return self._read_exactly(loss) if self.exactly and face_is_open else reading
+        open_marks = reading.marks if self.everywhere else reading.faces
+        is_open = (open_marks == DOUBTFUL).any()
+        return self._read_exactly(loss) if self.exactly and is_open else reading
 
     def _read_exactly(self, loss: FloatArray) -> Reading:
         exact = exact_advantages(self.mdp, loss)
         marks = np.where(exact == 0, SURE, 0).astype(np.int8)
         return Reading(
-            exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, self._follow(marks), exactly=True
+            exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, self.follow(marks), exactly=True
         )
 
     def _read_in_pairs(self, loss: FloatArray) -> Reading:
@@ -108,13 +113,14 @@ class Reader:
         marks = np.zeros(shape, dtype=np.int8)
         rule = (math.ldexp(self.ties.absolute, -exponent), self.ties.relative, self.ties.band)
         read_kernel(
-            scaled, self.mdp.reachable, self.tables.per_step, *self.tables.rows, self.sums, self.tables.twins,
+            scaled, self.states, self.tables.per_step, *self.tables.rows, self.sums, self.tables.twins,
             rule, advantages, low, high, marks, *(np.zeros(layers) for _ in range(4)),
             Room(*np.empty((4, shape[2]))),
         )  # fmt: skip
-        return Reading(np.ldexp(advantages, exponent), low, high, marks, self._follow(marks), exponent)
+        return Reading(np.ldexp(advantages, exponent), low, high, marks, self.follow(marks), exponent)
 
-    def _follow(self, marks: Marks) -> Marks:
+    def follow(self, marks: Marks) -> Marks:
+        """The marks [H, S, A] where marked actions lead from the start."""
         from normalfan._kernels.enclosing import follow_marks
 
         faces = np.zeros_like(marks)

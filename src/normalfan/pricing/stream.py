@@ -11,21 +11,27 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import BlockPricer, Columns, PolicyPricer
-from normalfan.pricing.motion import PricedMotion
-from normalfan.pricing.plans import Against, read_plans
-from normalfan.problem.arrays import FloatArray, read_only
-from normalfan.problem.losses import Losses, are_rewards, as_stream, names_of_rounds
-from normalfan.problem.mdp import MDP
+from normalfan.pricing.dynamics import MovingBlock, MovingStream, Problems, blocks_of_pairs
+from normalfan.pricing.motion import Moved, PricedMotion
+from normalfan.pricing.moving import MovingPricer
+from normalfan.pricing.plans import PREVIOUS, Against, Plans, read_plans
+from normalfan.problem.arrays import FloatArray, IntArray, read_only
+from normalfan.problem.losses import Losses, LossStream, are_rewards, as_stream, names_of_rounds
+from normalfan.problem.mdp import MDP, Labels
 from normalfan.progress import progress_bar
 
 Detail = Literal["full", "prices"]
+
+MOVED_COLUMNS = [column.name for column in fields(Moved)][1:]
 
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
@@ -33,9 +39,10 @@ MOST_BLOCK_BYTES = 2**29
 
 
 def price_stream(
-    mdp: MDP,
-    losses: Losses,
+    mdp: Problems,
+    losses: Losses | None = None,
     *,
+    dynamics_of_round: npt.ArrayLike | None = None,
     against: Against = "previous",
     ties: TieRule = DEFAULT_TIES,
     progress: bool = False,
@@ -50,10 +57,17 @@ def price_stream(
 
     Parameters
     ----------
-    mdp : MDP
+    mdp : MDP, sequence of MDP, or iterable of (MDP, array_like [H, S, A])
+        Several, if the dynamics move: see `dynamics_of_round`. Or pairs of a problem and a loss, instead of
+        `losses`. The price is then that of the policies that do at every state what was optimal the round
+        before, under today's dynamics; see `PricedMotion.until_surprise`, `market_alone`, `dynamics_alone`.
     losses : array_like [T, H, S, A], LossStream, or iterable of array_like [H, S, A]
         Rewards: pass `nf.rewards(array)`. Prices times quantities: `nf.FactoredLosses`. The same at every
         step: `nf.ArrayLosses(array, axes="TSA")`. Files: `nf.io.open_losses`. inf: not allowed.
+        With several problems also one `nf.FactoredLosses` for each, with the same coefficients: the price is
+        then split by source, prices against equipment.
+    dynamics_of_round : array_like of int [T], optional
+        Which of several problems each round has.
     against : {"previous", "first"}, int, losses or array_like, default "previous"
         Which plan is priced: that of so many rounds before (k rounds are kept in memory, and the first k
         have no such plan: their price is 0); the "first" one, never changed; those of forecasts, one for
@@ -94,8 +108,21 @@ def price_stream(
     """
     check_choice("detail", detail, ("full", "prices"))
     check_whole("threads", threads, "leave it out for one thread")
+    options: Any = {"full": detail == "full", "exact_when_ambiguous": exact_when_ambiguous}
+    if not isinstance(mdp, MDP):
+        if not (isinstance(against, str) and against == "previous"):
+            raise InputError(
+                "against is not the plan of the round before, but with several problems no other is priced: "
+                "leave it out, or see nf.replan for plans that are kept longer."
+            )
+        return _price_moving(mdp, losses, dynamics_of_round, ties, options, progress, threads)
+    if losses is None or dynamics_of_round is not None:
+        raise InputError(
+            "one problem takes losses and no dynamics_of_round: pass losses, or a list of problems with the "
+            "number of each round's."
+        )
     stream = as_stream(losses)
-    pricer = BlockPricer(mdp, ties, full=detail == "full", exact_when_ambiguous=exact_when_ambiguous)
+    pricer = BlockPricer(mdp, ties, **options)
     plans = read_plans(mdp, against, stream)
     rounds = block_rounds(mdp, is_view=stream.is_view)
     work: Callable[..., Columns] = pricer
@@ -105,23 +132,93 @@ def price_stream(
     elif plans.age != 1:
         halves = numbered(stream.blocks(mdp.shape, max(1, rounds // 2)))  # pairs have twice as many rows
         work, blocks = pricer.price_pairs, plans.made_for(mdp, halves)
+    columns = _all_columns(work, blocks, threads, stream.n_rounds, progress)
+    return _motion(columns, stream, mdp.labels, plans=plans)
+
+
+def _price_moving(
+    problems: Any, losses: Losses | None, dynamics_of_round: Any, ties: TieRule, options: Any,
+    progress: bool, threads: int,
+) -> PricedMotion:  # fmt: skip
+    if losses is None:
+        numbers, labels = list[int](), list[Labels]()
+        pricer = MovingPricer(ties, **options)
+        blocks = _noting(blocks_of_pairs(problems), numbers, labels)
+        columns = _all_columns(pricer, blocks, threads, None, progress)
+        return _motion(columns, None, labels[0], dynamics=np.array(numbers))
+    if dynamics_of_round is None:
+        raise InputError(
+            "dynamics_of_round is missing, but several problems do not tell which one a round has: pass the "
+            "index of each round's."
+        )
+    moving = MovingStream(list(problems), losses, dynamics_of_round)
+    first, stream = moving.problems[0], moving.losses
+    if all(problem is first for problem in moving.problems):
+        return price_stream(
+            first,
+            stream,
+            ties=ties,
+            progress=progress,
+            detail="full" if options["full"] else "prices",
+            exact_when_ambiguous=options["exact_when_ambiguous"],
+            threads=threads,
+        )
+    pricer = MovingPricer(ties, at_source=moving.at_source, most_problems=len(moving.problems), **options)
+    rounds = max(1, block_rounds(first, is_view=stream.is_view) // 4)  # readings of changes take room, too
+    columns = _all_columns(pricer, moving.blocks(rounds), threads, len(moving.of_round), progress)
+    return _motion(columns, stream, first.labels, dynamics=moving.of_round)
+
+
+def _all_columns(
+    work: Callable[..., Columns],
+    blocks: Iterable[tuple[Any, ...]],
+    threads: int,
+    n_rounds: int | None,
+    progress: bool,
+) -> Columns:
     parts = []
-    with progress_bar("pricing", stream.n_rounds, progress) as advance:
+    with progress_bar("pricing", n_rounds, progress) as advance:
         for part in _in_order(work, blocks, threads):
             parts.append(part)
             advance(len(part["prices"]))
     if not parts:
         raise InputError("losses have no round, but a stream needs at least one: check the source.")
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    if are_rewards(stream):
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _motion(
+    columns: Columns,
+    stream: LossStream | None,
+    labels: Labels,
+    *,
+    dynamics: IntArray | None = None,
+    plans: Plans = PREVIOUS,
+) -> PricedMotion:
+    if stream is not None and are_rewards(stream):
         columns["values"] = 0.0 - columns["values"]
+    told = {name: read_only(column) for name, column in columns.items()}
+    moved = None
+    if dynamics is not None:
+        own = {name: told.pop(name) for name in MOVED_COLUMNS if name in told}
+        moved = Moved(read_only(dynamics), **own)
     return PricedMotion(
-        **{name: read_only(column) for name, column in columns.items()},
-        round_names=names_of_rounds(stream),
-        labels=mdp.labels,
+        **told,
+        round_names=None if stream is None else names_of_rounds(stream),
+        labels=labels,
         plans=plans,
-        rewards=are_rewards(stream),
+        moved=moved,
+        rewards=stream is not None and are_rewards(stream),
     )
+
+
+def _noting(blocks: Iterable[MovingBlock], numbers: list[int], labels: list[Labels]) -> Iterator[MovingBlock]:
+    """The blocks, while the numbers of their rounds' problems are noted, in the order of appearance."""
+    known: dict[str, int] = {}
+    for block in blocks:
+        labels.append(block[3][0].labels)
+        for problem in block[3][block[1] :]:
+            numbers.append(known.setdefault(problem.fingerprint, len(known)))
+        yield block
 
 
 def block_rounds(mdp: MDP, *, is_view: bool) -> int:

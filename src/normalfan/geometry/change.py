@@ -1,0 +1,160 @@
+"""Two sets of dynamics, before and after: how far they moved, and what that means for plans and values.
+
+    V^P = Σ_h max_{s,a} ‖P₁,h(·|s,a) − P₀,h(·|s,a)‖₁    how far the transitions moved
+    ℓ̃  = ℓ₁ + (P₁ − P₀) V₁                               the effective loss: with the OLD transitions it has
+                                                         the values and advantages of (P₁, ℓ₁)
+    |J₁(π) − J₀(π)| ≤ ε̄  for every policy π              a bound by backups, since the supremum is NP-hard
+
+Statements and proofs: docs/details/moving.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from normalfan.errors import InputError
+from normalfan.geometry.bellman import optimal_backup
+from normalfan.problem.arrays import BoolArray, FloatArray, check_shape
+from normalfan.problem.losses import as_loss
+from normalfan.problem.mdp import MDP
+
+
+def check_same_spaces(mdp: MDP, other: MDP, name: str) -> None:
+    """Refuse dynamics of other steps, states or actions, or with other names for them."""
+    remedy = "dynamics that move keep steps, states and actions; pad the smaller problem"
+    check_shape(name, other.shape, mdp.shape, remedy)
+    if other.labels != mdp.labels:
+        raise InputError(
+            f"{name} calls its steps, states or actions by other names than the first problem, but a plan is "
+            f"carried over state by state: give all the same labels."
+        )
+
+
+def transition_variation(before: MDP, after: MDP) -> float:
+    """V^P, from 0 to 2H: how far the transitions moved, whatever the losses."""
+    moved = [float(abs(new - old).sum(axis=1).max()) for old, new in _kernels(before, after)]
+    return float(np.sum(np.broadcast_to(moved, before.horizon)))
+
+
+def effective_loss(before: MDP, after: MDP, loss: FloatArray) -> FloatArray:
+    """ℓ̃ [H, S, A] of a loss under `after`: the loss that does under `before` what both moves do together."""
+    values = optimal_backup(after, loss).values
+    moved = [
+        after.transitions.expect(h, values[h + 1]) - before.transitions.expect(h, values[h + 1])
+        for h in range(after.horizon)
+    ]
+    return np.asarray(loss + np.stack(moved))
+
+
+def until_surprise(before: MDP, after: MDP) -> MDP | None:
+    """`after` with one more state, free of cost, where every move goes that `before` held impossible.
+
+    There the old plan is given up, and nothing more is lost. None if there is no such move from any state
+    that `after` can be in: then the old plan never ends.
+    """
+    n_states, n_actions = after.n_states, after.n_actions
+    beyond = sparse.csr_array(np.eye(1, n_states + 1, n_states).repeat(n_actions, axis=0))
+    kernels, surprises = [], bool((after.initial[before.initial == 0] > 0).any())
+    one_for_all = max(before.transitions.n_kernels, after.transitions.n_kernels) == 1
+    for h, (old, new) in enumerate(_kernels(before, after)):
+        entries = new.tocoo()
+        row, column = entries.row.astype(np.int64), entries.col.astype(np.int64)
+        known = np.repeat(np.arange(old.shape[0]) * n_states, np.diff(old.indptr)) + old.indices
+        foreseen = np.isin(row * n_states + column, known)
+        reached = np.asarray(after.reachable[:-1].any(axis=0)) if one_for_all else after.reachable[h]
+        last = not one_for_all and h + 1 == after.horizon  # where it leads from there does not matter
+        surprises = surprises or (not last and bool(reached[row[~foreseen] // n_actions].any()))
+        ends = np.where(foreseen, column, n_states)
+        own = sparse.csr_array((entries.data, (row, ends)), shape=(new.shape[0], n_states + 1))
+        kernels.append(sparse.vstack([own, beyond], format="csr"))
+    if not surprises:
+        return None
+    start = np.append(np.where(before.initial > 0, after.initial, 0.0), 0.0)
+    start[-1] = after.initial[before.initial == 0].sum()
+    return MDP(kernels[0], start, after.horizon) if one_for_all else MDP(kernels, start)
+
+
+def value_error_bound(mdp: MDP, loss: npt.ArrayLike, model_mdp: MDP, model: npt.ArrayLike) -> float:
+    """Bound sup over policies π of |J(π) − J_model(π)| for a model that is wrong in dynamics and loss.
+
+    With V⁻ ≤ V^π ≤ V⁺ the extreme values of one problem, and Δ what the other has more, J' − J is the mean
+    under the other's dynamics of residuals between Δℓ + ΔP⁺V⁻ − ΔP⁻V⁺ and Δℓ + ΔP⁺V⁺ − ΔP⁻V⁻. Either problem
+    may play either part; the smaller bound is returned. With the same dynamics it is `value_error` or more.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The true dynamics.
+    loss : array_like [H, S, A]
+    model_mdp : MDP
+        What was expected instead of `mdp`, with the same steps, states and actions.
+    model : array_like [H, S, A]
+        What was expected instead of `loss`.
+
+    Returns
+    -------
+    float
+        Over the policies that both allow; infinite if one of them allows what the other does not.
+
+    Raises
+    ------
+    InputError
+        If the two problems, or a loss, have other shapes, or an entry is no number.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> sound, leaky = ([[[1.0, 0.0]], [[0.0, 1.0]]], [[[0.9, 0.1]], [[0.0, 1.0]]])
+    >>> problems = [nf.MDP(transitions, initial=0, horizon=2) for transitions in (sound, leaky)]
+    >>> value_error_bound(problems[1], [[[0], [5]]] * 2, problems[0], [[[0], [5]]] * 2)
+    0.5
+    """
+    check_same_spaces(mdp, model_mdp, "model_mdp")
+    truth, expected = as_loss(mdp, loss), as_loss(model_mdp, model, "model")
+    forbidden = truth == np.inf
+    somewhere = (mdp.reachable | model_mdp.reachable)[:, :, None]
+    if ((forbidden != (expected == np.inf)) & somewhere).any():
+        return np.inf
+    truth, expected = (np.where(forbidden, 0.0, numbers) for numbers in (truth, expected))
+    return min(
+        _box(model_mdp, expected, mdp, truth, forbidden), _box(mdp, truth, model_mdp, expected, forbidden)
+    )
+
+
+def _box(before: MDP, old: FloatArray, after: MDP, new: FloatArray, forbidden: BoolArray) -> float:
+    """A bound on |J_after − J_before|, by values of the one and backups of the other."""
+    least, most = (
+        sign * optimal_backup(before, np.where(forbidden, np.inf, sign * old)).values for sign in (1, -1)
+    )
+    upper, lower = np.empty(new.shape), np.empty(new.shape)
+    for h, (gains, losses) in enumerate(_gains_and_losses(before, after)):
+        for out, up, down in ((upper, most, least), (lower, least, most)):
+            moved = gains @ up[h + 1] - losses @ down[h + 1]
+            out[h] = new[h] - old[h] + moved.reshape(new.shape[1:])
+    start = after.initial - before.initial
+    rises, falls = np.maximum(start, 0.0), np.maximum(-start, 0.0)
+    bounds = []
+    for residual, up, down in ((-upper, most, least), (lower, least, most)):
+        # The largest mean of the upper residuals, and the least of the lower ones.
+        mean = optimal_backup(after, np.where(forbidden, np.inf, residual)).value(after)
+        edge = float(rises @ up[0] - falls @ down[0])
+        bounds.append(-mean + edge if residual is not lower else -mean - edge)
+    return max(0.0, *bounds)
+
+
+def _gains_and_losses(before: MDP, after: MDP) -> Iterator[tuple[Any, Any]]:
+    pairs = [(new - old) for old, new in _kernels(before, after)]
+    for h in range(after.horizon):
+        moved = pairs[h % len(pairs)]
+        yield moved.maximum(0), (-moved).maximum(0)
+
+
+def _kernels(before: MDP, after: MDP) -> Iterator[tuple[Any, Any]]:
+    """Both kernels as csr [S·A, S], for each step, or once if neither depends on it."""
+    for h in range(max(before.transitions.n_kernels, after.transitions.n_kernels)):
+        yield before.transitions.csr(h), after.transitions.csr(h)

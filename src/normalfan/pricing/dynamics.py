@@ -1,0 +1,178 @@
+"""Which dynamics a round has: K problems and the number of each round's, or pairs of problem and loss.
+
+Losses are given once, or as prices times quantities of each problem: ℓ_t = Σ_k θ_t[k] Φ_k with Φ of the
+problem of round t. Then θ and (P, Φ) are two *sources* that can be told apart where a price is split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError
+from normalfan.geometry.change import check_same_spaces
+from normalfan.problem.arrays import FloatArray, IntArray, check_entries, read_numbers, read_only
+from normalfan.problem.losses import (
+    FactoredLosses,
+    IterableLosses,
+    Losses,
+    LossStream,
+    Negated,
+    Shape,
+    are_rewards,
+    as_stream,
+    names_of_rounds,
+)
+from normalfan.problem.mdp import MDP
+
+Problems: TypeAlias = MDP | Sequence[MDP] | Iterable[tuple[MDP, npt.ArrayLike]]
+"""One problem, K of them, or pairs of a problem and a loss [H, S, A], one for each round."""
+
+MovingBlock: TypeAlias = tuple[int, int, FloatArray, tuple[MDP, ...]]
+"""Its first round, how many rounds it shares with the last block, losses [B, H, S, A], and their problems."""
+
+PAIRS_AT_ONCE = 56
+
+
+class MovingStream:
+    """A stream whose rounds have problems of their own."""
+
+    def __init__(self, problems: Sequence[MDP], losses: Losses, dynamics_of_round: npt.ArrayLike) -> None:
+        self.problems = same_once(problems)
+        self.of_round = _read_numbers_of_problems(dynamics_of_round, len(problems))
+        self.by_source: LossesOfProblems | None = None
+        if isinstance(losses, list | tuple) and losses and isinstance(losses[0], LossStream):
+            self.problems = tuple(map(copy, self.problems))  # equal dynamics may have other features
+            self.by_source = LossesOfProblems(self.problems, losses, self.of_round)
+            losses = Negated(self.by_source) if are_rewards(losses[0]) else self.by_source
+        self.losses = as_stream(losses)
+        if self.losses.n_rounds not in (None, len(self.of_round)):
+            raise _other_length(len(self.of_round), str(self.losses.n_rounds))
+
+    def blocks(self, rounds: int) -> Iterator[MovingBlock]:
+        """Blocks of at most `rounds` new rounds, each after the last round so far."""
+        done, of_round = 0, self.of_round.tolist()
+        for block in self.losses.blocks(self.problems[0].shape, rounds):
+            shared = min(done, 1)
+            first, done = done - shared, done + len(block) - shared
+            if done > len(of_round):
+                raise _other_length(len(of_round), "more")
+            yield first, shared, block, tuple(self.problems[k] for k in of_round[first:done])
+        if done < len(of_round):
+            raise _other_length(len(of_round), str(done))
+
+    def at_source(self, rounds: Sequence[int], problem: MDP) -> FloatArray | None:
+        """[n, H, S, A]: the losses that `problem` would have had in these rounds; None if not told apart."""
+        if self.by_source is None:
+            return None
+        losses = self.by_source.under(self.problems.index(problem), rounds)
+        return -losses if are_rewards(self.losses) else losses
+
+
+class LossesOfProblems(LossStream):
+    """Factored losses whose features are those of the problem of the round; the coefficients are shared."""
+
+    def __init__(self, problems: Sequence[MDP], streams: Sequence[Any], of_round: IntArray) -> None:
+        factored: list[Any] = [one.stream if isinstance(one, Negated) else one for one in streams]
+        if len(streams) != len(problems) or not all(isinstance(one, FactoredLosses) for one in factored):
+            raise InputError(
+                f"losses are {len(streams)} streams for {len(problems)} problems, but must be factored, one "
+                f"for each problem: pass [nf.FactoredLosses(prices, quantities) for quantities in …]."
+            )
+        for k, one in enumerate(factored):
+            mixed = are_rewards(streams[k]) != are_rewards(streams[0])
+            if mixed or not np.array_equal(one.coefficients, factored[0].coefficients):
+                raise InputError(
+                    f"losses[{k}] have other coefficients than losses[0], but prices are those of the round, "
+                    f"whatever the problem: give all the same, as rewards or none."
+                )
+        self.coefficients = factored[0].coefficients
+        self.transposed = [one.features.T.tocsr() for one in factored]
+        self.of_round = of_round
+        self.shape = problems[0].shape
+        self.round_names = names_of_rounds(streams[0])
+
+    @property
+    def n_rounds(self) -> int:
+        return len(self.coefficients)
+
+    def under(self, k: int, rounds: Sequence[int] | IntArray) -> FloatArray:
+        """[n, H, S, A]: these rounds' coefficients with the features of problem k."""
+        losses: FloatArray = (self.transposed[k] @ self.coefficients[rounds].T).T
+        return losses.reshape(-1, *self.shape)
+
+    def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
+        for start in range(0, self.n_rounds, rounds):
+            numbers = np.arange(max(start - 1, 0), min(start + rounds, self.n_rounds))
+            block = np.empty((len(numbers), *shape))
+            own = self.of_round[numbers]
+            for k in np.unique(own).tolist():
+                block[own == k] = self.under(k, numbers[own == k])
+            yield block
+
+
+def blocks_of_pairs(pairs: Iterable[tuple[MDP, npt.ArrayLike]]) -> Iterator[MovingBlock]:
+    """Blocks of a stream of pairs of problem and loss, as they arrive."""
+    arriving, known = iter(pairs), dict[str, MDP]()
+    first, problems, rows = 0, list[MDP](), list[FloatArray]()
+    while True:
+        shared = len(rows)
+        for number, pair in enumerate(islice(arriving, PAIRS_AT_ONCE), first + shared):
+            problem, loss = _read_pair(number, pair)
+            if problems:
+                check_same_spaces(problems[0], problem, f"the problem of round {number}")
+            problems.append(known.setdefault(problem.fingerprint, problem))
+            rows.append(next(IterableLosses([loss]).blocks(problem.shape, 1))[0])
+        if len(rows) == shared:
+            return
+        yield first, shared, np.stack(rows), tuple(problems)
+        first += len(rows) - 1
+        problems, rows = problems[-1:], rows[-1:]
+        known = {problems[0].fingerprint: problems[0]} if len(known) > PAIRS_AT_ONCE else known
+
+
+def same_once(problems: Sequence[MDP]) -> tuple[MDP, ...]:
+    """The problems, where two are the same the first of them twice; all of one shape and with one naming."""
+    if not problems or not all(isinstance(problem, MDP) for problem in problems):
+        raise InputError(
+            "problems must be one MDP, a list of them with dynamics_of_round, or pairs of an MDP and a loss: "
+            "pass one of these."
+        )
+    known: dict[str, MDP] = {}
+    for k, problem in enumerate(problems):
+        check_same_spaces(problems[0], problem, f"problems[{k}]")
+        known.setdefault(problem.fingerprint, problem)
+    return tuple(known[problem.fingerprint] for problem in problems)
+
+
+def _read_numbers_of_problems(dynamics_of_round: npt.ArrayLike, count: int) -> IntArray:
+    numbers = read_numbers("dynamics_of_round", dynamics_of_round)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise InputError(
+            f"dynamics_of_round is {numbers.dtype} of shape {list(numbers.shape)}, but must name the problem "
+            f"of each round by its index: pass T integers."
+        )
+    rule = f"a problem has an index from 0 to {count - 1}: check the numbering"
+    check_entries("dynamics_of_round", numbers, (numbers >= 0) & (numbers < count), rule)
+    return read_only(numbers.astype(np.int64))
+
+
+def _read_pair(number: int, pair: Any) -> tuple[MDP, Any]:
+    if isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], MDP):
+        return pair[0], pair[1]
+    raise InputError(
+        f"round {number} is of type {type(pair).__name__}, but without losses= every round must be a pair of "
+        f"an MDP and a loss [H, S, A]: pass losses=, or such pairs."
+    )
+
+
+def _other_length(told: int, found: str) -> InputError:
+    return InputError(
+        f"dynamics_of_round names the problems of {told} rounds, but the losses have {found}: give one for "
+        f"each round."
+    )
