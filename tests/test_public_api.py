@@ -190,6 +190,7 @@ def test_arrays_over_rounds_are_plural_and_columns_singular() -> None:
     """`prices` of a motion, `price` of a round and of a frame: one rule, no third name."""
     motion = nf.price_stream(ARMS, np.zeros((2, 1, 1, 2)))
     apart = {"round_names", "labels", "variations", "by_step", "cells", "cell_prices", "plans", "rewards"}
+    apart |= {"moved"}
     arrays = {field.name for field in dataclasses.fields(motion)} - apart
     columns = set(motion.columns())
     variations = {"variation_l1", "variation_l2", "variation_linf"}
@@ -198,9 +199,21 @@ def test_arrays_over_rounds_are_plural_and_columns_singular() -> None:
         "round",
         "by_step",
         "costliest",
+        "moved",
     }
     cells = {f"costliest_{part}" for part in ("step", "state", "action", "best_action", "paid")}
     assert set(motion.to_frame().columns) == columns | cells | {"round"}
+
+
+def test_what_is_told_of_moving_dynamics_has_the_same_names_everywhere() -> None:
+    other = nf.MDP([[0, 0]], initial=0, horizon=1, allowed=[[True, False]])
+    monitor = nf.Monitor(ARMS)
+    monitor.update([[[0.0, 1.0]]])
+    priced = monitor.update([[[0.0, 1.0]]], mdp=other)
+    motion = nf.price_stream([ARMS, other], np.zeros((2, 1, 1, 2)), dynamics_of_round=[0, 1])
+    told = {field.name for field in dataclasses.fields(priced.moved)}
+    fixed = set(nf.price_stream(ARMS, np.zeros((2, 1, 1, 2))).columns())
+    assert set(motion.columns()) - fixed == told | {"dynamics"}
 
 
 def test_ties_are_keyword_only() -> None:

@@ -12,20 +12,22 @@ round 0 has no last face.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice
 from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.learner import Clairvoyant, Learner
+from normalfan.learners.learner import Clairvoyant, Learner, Moving
 from normalfan.learners.selectors import first_vertex
 from normalfan.plots import new_figure, round_axis
 from normalfan.pricing.blocks import overflow
+from normalfan.pricing.dynamics import MovingBlock, MovingStream
 from normalfan.pricing.motion import NORMS, in_norm
 from normalfan.pricing.stream import block_rounds, numbered
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_losses, read_only
@@ -98,10 +100,11 @@ class RunLog:
 
 
 def run(
-    mdp: MDP,
+    mdp: MDP | Sequence[MDP],
     learner: Learner,
     losses: Losses,
     *,
+    dynamics_of_round: npt.ArrayLike | None = None,
     ties: TieRule = DEFAULT_TIES,
     keep: Keep = "nothing",
     progress: bool = False,
@@ -110,11 +113,15 @@ def run(
 
     Parameters
     ----------
-    mdp : MDP
+    mdp : MDP or sequence of MDP
+        Several, if the dynamics move: the problem of a round is played, and then seen with its loss.
     learner : Learner
-        Built for the same problem; see `normalfan.learners`.
+        Built for the same problem; see `normalfan.learners`. Of several, for one of them, and with a method
+        `move(mdp)`, as `FaceTracker` has.
     losses : array [T, H, S, A], LossStream or iterable of arrays [H, S, A]
         From an iterable a round is taken only when the one before is over: an adversary may see the learner.
+    dynamics_of_round : array_like of int [T], optional
+        Which of several problems each round has.
     ties : TieRule
         What the accounts call optimal; give the learner the same rule if it has one.
     keep : {"nothing", "policies", "occupancies"}
@@ -139,31 +146,35 @@ def run(
     array([0.5, 0. , 1. ])
     """
     check_choice("keep", keep, get_args(Keep))
-    if learner.mdp is not mdp and learner.mdp.fingerprint != mdp.fingerprint:
+    problems = (mdp,) if isinstance(mdp, MDP) else tuple(mdp)
+    if all(learner.mdp is not one and learner.mdp.fingerprint != one.fingerprint for one in problems):
         raise InputError(
             "the learner was built for another problem than the one it is run on: build it from the same MDP."
         )
-    stream = as_stream(losses)
+    stream, rounds = _rounds(problems, losses, dynamics_of_round)
     seer = learner if isinstance(learner, Clairvoyant) else None
     past: _Yardstick | None = None
     entries: list[dict[str, Any]] = []
     plays: list[FloatArray] = []
     with progress_bar("playing", stream.n_rounds, progress) as advance:
-        for t, loss in enumerate(_rounds(mdp, stream)):
+        for t, (today, loss) in enumerate(rounds):
             if seer is not None:
+                _move(learner, today)
                 seer.foresee(loss)
             policy = learner.act(t)
             try:
-                visits = occupancy(mdp, policy)
+                visits = occupancy(today, policy)
             except InputError as error:
                 raise InputError(f"in round {t}, of {type(learner).__name__}: {error}") from error
             with np.errstate(over="ignore", invalid="ignore"):  # `_yardstick` says so in words
-                now = _yardstick(mdp, t, loss, ties)
+                now = _yardstick(today, t, loss, ties)
+                plan = (past or now).face.under(today)
                 if (now.loss == np.inf).any():
-                    policy = _allowed_play(np.asarray(policy), now, past or now)
-                    visits = occupancy(mdp, policy)
-                entries.append(_account(visits, now, past or now))
+                    policy = _allowed_play(np.asarray(policy), now, plan)
+                    visits = occupancy(today, policy)
+                entries.append(_account(visits, now, past or now, plan))
             past = now
+            _move(learner, today)
             if keep != "nothing":
                 plays.append(np.array(policy) if keep == "policies" else visits)
             learner.observe(t, loss)
@@ -179,14 +190,48 @@ def run(
     )
 
 
-def _rounds(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
-    """The rounds one by one; each block but the first begins with a round already seen."""
-    size = 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)
-    for first_round, shared, block in numbered(stream.blocks(mdp.shape, size)):
+def _rounds(
+    problems: tuple[MDP, ...], losses: Losses, dynamics_of_round: npt.ArrayLike | None
+) -> tuple[LossStream, Iterator[tuple[MDP, FloatArray]]]:
+    """The losses as a stream, and each round's problem and loss, one by one."""
+    if dynamics_of_round is not None:
+        moving = MovingStream(problems, losses, dynamics_of_round)
+        size = _rounds_at_once(problems[0], moving.losses)
+        return moving.losses, _each_round(moving.blocks(size))
+    if len(problems) > 1:
+        raise InputError(
+            "dynamics_of_round is missing, but several problems do not tell which one a round has: pass the "
+            "index of each round's."
+        )
+    stream, shape = as_stream(losses), problems[0].shape
+    blocks = numbered(stream.blocks(shape, _rounds_at_once(problems[0], stream)))
+    return stream, _each_round((*block, problems * len(block[2])) for block in blocks)
+
+
+def _rounds_at_once(mdp: MDP, stream: LossStream) -> int:
+    return 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)
+
+
+def _each_round(blocks: Iterable[MovingBlock]) -> Iterator[tuple[MDP, FloatArray]]:
+    """Each block but the first begins with a round already seen."""
+    for first_round, shared, block, problems in blocks:
         check_losses("losses", block, offset=(first_round,))
-        for t, loss in enumerate(forbid(mdp, block)[shared:], first_round + shared):
-            check_way_on(mdp, loss < np.inf, f"losses[{t}]")
-            yield read_only(loss)
+        for row in range(shared, len(block)):
+            mdp, loss = problems[row], forbid(problems[row], block[row])
+            check_way_on(mdp, loss < np.inf, f"losses[{first_round + row}]")
+            yield mdp, read_only(loss)
+
+
+def _move(learner: Learner, mdp: MDP) -> None:
+    """Tell a learner of dynamics that are not its own."""
+    if learner.mdp is mdp or learner.mdp.fingerprint == mdp.fingerprint:
+        return
+    if not isinstance(learner, Moving):
+        raise InputError(
+            f"{type(learner).__name__} has no method move(mdp), but the dynamics move: "
+            f"play FaceTracker, or give it one."
+        )
+    learner.move(mdp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,21 +258,24 @@ def _yardstick(mdp: MDP, t: int, loss: FloatArray, ties: TieRule) -> _Yardstick:
     return _Yardstick(np.array(loss), value, advantages, face, comparator, occupancy(mdp, comparator))
 
 
-def _allowed_play(policy: FloatArray, now: _Yardstick, past: _Yardstick) -> FloatArray:
+def _allowed_play(policy: FloatArray, now: _Yardstick, plan: Face) -> FloatArray:
     """A policy [H, S, A] with the chance of what is not allowed moved to what the old plan does instead."""
     forbidden = now.loss == np.inf
     mdp = now.face.mdp
-    _, actions = restricted_backup(mdp, past.face.mask_under(now.loss), now.advantages)
+    _, actions = restricted_backup(mdp, plan.mask_under(now.loss), now.advantages)
     instead = as_deterministic_policy(mdp, actions, ~forbidden)
     moved = np.where(forbidden, policy, 0.0).sum(axis=2, keepdims=True)
     return np.asarray(np.where(forbidden, 0.0, policy) + moved * instead)
 
 
-def _account(visits: FloatArray, now: _Yardstick, past: _Yardstick) -> dict[str, Any]:
-    """What a round adds to the columns of a `RunLog`; in the first one `past` is `now`."""
+def _account(visits: FloatArray, now: _Yardstick, past: _Yardstick, plan: Face) -> dict[str, Any]:
+    """What a round adds to the columns of a `RunLog`; `plan` is the last face in today's dynamics.
+
+    In the first round `past` is `now`.
+    """
     first = past is now
-    price, selection = (0.0, 0.0) if first else split_regret(past.face, now.advantages, visits)
-    off_face_mass = 0.0 if first else float(visits[~past.face.mask_under(now.loss)].sum())
+    price, selection = (0.0, 0.0) if first else split_regret(plan, now.advantages, visits)
+    off_face_mass = 0.0 if first else float(visits[~plan.mask_under(now.loss)].sum())
     allowed = now.loss < np.inf
     return {
         "regrets": float((visits * np.where(allowed, now.advantages, 0.0)).sum()),

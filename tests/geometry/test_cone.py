@@ -261,7 +261,7 @@ def test_how_margins_and_detections_are_shown():
     mdp, loss = MDP(np.array([[0, 0, 0]]), 0, horizon=1), np.array([[[1.0, 1.0, 1.5]]])
     margin, found = cone_margin(mdp, loss), detect(mdp, loss, loss)
     assert repr(margin) == "ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))"
-    assert repr(found) == f"Detection(error=0.0, margin={margin!r}, resolved=True)"
+    assert repr(found) == f"Detection(error=0.0, margin={margin!r}, resolved=True, error_kind='exact')"
     assert "<td>0.5</td><td>exact</td><td>0.5</td><td>0, 0, 2</td>" in margin._repr_html_()
     assert "<td>nowhere</td>" in cone_margin(mdp, 0 * loss)._repr_html_()
     assert "<td>0.5 (exact)</td><td>True</td><td>True</td>" in found._repr_html_()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -34,7 +34,7 @@ Advantages: TypeAlias = list[list[list[Fraction | None]]]  # [H][S][A]; None: no
 
 @dataclass(frozen=True)
 class ExactProblem:
-    """The dynamics, the start and the two losses of a crossing, in rationals."""
+    """The dynamics, the start and the two losses of a crossing, in rationals; both dynamics if they moved."""
 
     horizon: int  # H
     n_states: int  # S
@@ -44,6 +44,14 @@ class ExactProblem:
     kernels: tuple[Kernel, ...] = field(repr=False)  # [H], or [1] if every step has the same
     previous_loss: Loss = field(repr=False)  # [H][S][A]
     loss: Loss = field(repr=False)  # [H][S][A]
+    previous_initial: tuple[Fraction, ...] | None = field(default=None, repr=False)  # None: as `initial`
+    previous_kernels: tuple[Kernel, ...] | None = field(default=None, repr=False)  # None: as `kernels`
+
+    @property
+    def before(self) -> ExactProblem:
+        """The problem with the start and the dynamics that the kept plan was made for."""
+        initial, kernels = self.previous_initial or self.initial, self.previous_kernels or self.kernels
+        return replace(self, initial=initial, kernels=kernels)
 
     def digest(self) -> str:
         """The SHA-256 of the problem's canonical text, in hexadecimal."""
@@ -92,13 +100,20 @@ class Certificate:
         return canonical_text(self)
 
     def matches(
-        self, mdp: MDP, previous: ArrayLike, loss: ArrayLike, *, max_denominator: int | None = None
+        self,
+        mdp: MDP,
+        previous: ArrayLike,
+        loss: ArrayLike,
+        *,
+        max_denominator: int | None = None,
+        previous_mdp: MDP | None = None,
     ) -> bool:
         """Say whether this certificate is about *your* crossing, read by your own `max_denominator`."""
         from normalfan.exact.certify import read_exactly
 
         # Not by the certificate's: its maker could pass off 0.49 as 0.
-        return read_exactly(mdp, previous, loss, max_denominator=max_denominator) == self.problem
+        yours = read_exactly(mdp, previous, loss, max_denominator=max_denominator, previous_mdp=previous_mdp)
+        return yours == self.problem
 
     @staticmethod
     def from_json(text: str) -> Certificate:
@@ -147,10 +162,12 @@ def _violations(cert: Certificate) -> Iterator[str]:
     problem = cert.problem
     if cert.input_hash != problem.digest():
         yield "input_hash is not the sha256 of the problem in the certificate"
-    yield from _improper_distributions(problem)
-    yield from _dead_ends(problem, problem.previous_loss, "previous_loss")
+    before = problem.before
+    yield from _improper_distributions(problem, "")
+    yield from _improper_distributions(before, "previous_")
+    yield from _dead_ends(before, problem.previous_loss, "previous_loss")
     yield from _dead_ends(problem, problem.loss, "loss")
-    previous_advantages = advantages_of(problem, problem.previous_loss, cert.previous_values)
+    previous_advantages = advantages_of(before, problem.previous_loss, cert.previous_values)
     yield from _not_optimal(previous_advantages, cert.previous_values, "previous_values")
     advantages = advantages_of(problem, problem.loss, cert.values)
     yield from _not_optimal(advantages, cert.values, "values")
@@ -169,12 +186,15 @@ def _malformed(cert: Certificate) -> Iterator[str]:
     limit = problem.max_denominator
     if limit is not None and (type(limit) is not int or limit < 1):
         yield "max_denominator is neither None nor a positive integer"
-    if type(problem.kernels) is not tuple or len(problem.kernels) not in (1, H):
-        yield "kernels holds neither one kernel nor one for each step"
-    yield from _misfits("initial", problem.initial, (S,), _is_fraction)
-    yield from _misfits(
-        "kernels", problem.kernels, (len(problem.kernels), S * A), lambda row: _is_row(row, S)
-    )
+    if (problem.previous_initial is None) != (problem.previous_kernels is None):
+        yield "previous_initial and previous_kernels are not both there or both missing"
+    for when in ("", "previous_") if problem.previous_kernels is not None else ("",):
+        kernels = getattr(problem, f"{when}kernels")
+        if type(kernels) is not tuple or len(kernels) not in (1, H):
+            yield f"{when}kernels holds neither one kernel nor one for each step"
+        yield from _misfits(f"{when}initial", getattr(problem, f"{when}initial"), (S,), _is_fraction)
+        rows = (len(kernels), S * A)
+        yield from _misfits(f"{when}kernels", kernels, rows, lambda row: _is_row(row, S))
     for name in ("previous_loss", "loss"):
         yield from _misfits(name, getattr(problem, name), (H, S, A), _is_fraction_or_none)
     for name in ("previous_values", "values"):
@@ -224,14 +244,14 @@ def _is_index(value: object, size: int) -> bool:
     return type(value) is int and 0 <= value < size
 
 
-def _improper_distributions(problem: ExactProblem) -> Iterator[str]:
+def _improper_distributions(problem: ExactProblem, when: str) -> Iterator[str]:
     if min(problem.initial) < 0 or sum(problem.initial) != 1:
-        yield "initial is not a distribution (entries >= 0, summing to exactly 1)"
+        yield f"{when}initial is not a distribution (entries >= 0, summing to exactly 1)"
     for k, kernel in enumerate(problem.kernels):
         for index, row in enumerate(kernel):
             if any(p <= 0 for _, p in row) or sum(p for _, p in row) != 1:
                 place = _at(k, *divmod(index, problem.n_actions))
-                yield f"kernels is not a distribution (entries > 0, summing to exactly 1){place}"
+                yield f"{when}kernels is not a distribution (entries > 0, summing to exactly 1){place}"
 
 
 def _dead_ends(problem: ExactProblem, loss: Loss, name: str) -> Iterator[str]:

@@ -27,6 +27,7 @@ from normalfan.exact.certificate import (
     Values,
     advantages_of,
 )
+from normalfan.geometry.change import check_same_spaces
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
@@ -36,7 +37,12 @@ IntegerRow: TypeAlias = tuple[list[tuple[int, int]], int]  # (next state, weight
 
 
 def certify(
-    mdp: MDP, previous_loss: npt.ArrayLike, loss: npt.ArrayLike, *, max_denominator: int | None = None
+    mdp: MDP,
+    previous_loss: npt.ArrayLike,
+    loss: npt.ArrayLike,
+    *,
+    max_denominator: int | None = None,
+    previous_mdp: MDP | None = None,
 ) -> Certificate:
     """Price the crossing from `previous_loss` to `loss` as an exact fraction, with a proof.
 
@@ -49,6 +55,8 @@ def certify(
     max_denominator : int, optional
         Read each number as the nearest fraction with a denominator of at most this; integer losses are never
         rounded. Without it floats are read at their exact binary value.
+    previous_mdp : MDP, optional
+        The dynamics that the kept plan was made for, if they were others: the certificate holds both.
 
     Returns
     -------
@@ -66,9 +74,11 @@ def certify(
     >>> nf.certify(arms, [[[0.3, 0.1]]], [[[0.1, 0.3]]], max_denominator=10).price
     Fraction(1, 5)
     """
-    problem = read_exactly(mdp, previous_loss, loss, max_denominator=max_denominator)
+    problem = read_exactly(
+        mdp, previous_loss, loss, max_denominator=max_denominator, previous_mdp=previous_mdp
+    )
     rows = _integer_rows(problem)
-    previous_values, optimal = _backup(rows, problem.previous_loss)
+    previous_values, optimal = _backup(_integer_rows(problem.before), problem.previous_loss)
     values, _ = _backup(rows, problem.loss)
     kept = _old_face(problem, optimal)
     keeping_values, cheapest = _backup(rows, problem.loss, kept)
@@ -108,7 +118,12 @@ def exact_advantages(mdp: MDP, loss: Any) -> FloatArray:
 
 
 def read_exactly(
-    mdp: MDP, previous_loss: npt.ArrayLike, loss: npt.ArrayLike, *, max_denominator: int | None = None
+    mdp: MDP,
+    previous_loss: npt.ArrayLike,
+    loss: npt.ArrayLike,
+    *,
+    max_denominator: int | None = None,
+    previous_mdp: MDP | None = None,
 ) -> ExactProblem:
     """The problem in rationals, read as the module's docstring says."""
     if max_denominator is not None:
@@ -117,15 +132,23 @@ def read_exactly(
         )
         max_denominator = int(max_denominator)  # a NumPy integer is none of the standard library's
     read = _reader(max_denominator)
+    before, earlier = mdp if previous_mdp is None else previous_mdp, dict[str, Any]()
+    check_same_spaces(mdp, before, "previous_mdp")
+    initial, kernels = _read_distribution(mdp.initial, read, "initial"), _read_kernels(mdp, read)
+    if before.fingerprint != mdp.fingerprint:
+        own = _read_distribution(before.initial, read, "initial"), _read_kernels(before, read)
+        if own != (initial, kernels):
+            earlier = {"previous_initial": own[0], "previous_kernels": own[1]}
     return ExactProblem(
         horizon=mdp.horizon,
         n_states=mdp.n_states,
         n_actions=mdp.n_actions,
         max_denominator=max_denominator,
-        initial=_read_distribution(mdp.initial, read, "initial"),
-        kernels=_read_kernels(mdp, read),
-        previous_loss=_read_loss(mdp, previous_loss, "previous_loss", read),
+        initial=initial,
+        kernels=kernels,
+        previous_loss=_read_loss(before, previous_loss, "previous_loss", read),
         loss=_read_loss(mdp, loss, "loss", read),
+        **earlier,
     )
 
 

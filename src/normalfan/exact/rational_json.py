@@ -36,7 +36,11 @@ def encode(value: Any) -> Any:
     if isinstance(value, tuple):
         return [encode(item) for item in value]
     if dataclasses.is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        # What may be left out is, so that it changes no text written before there was such a field.
+        told = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {
+            name: encode(own) for name, own in told.items() if own is not None or not _may_lack(value, name)
+        }
     return value
 
 
@@ -106,13 +110,19 @@ def _decode_record(kind: Any, value: object, where: str) -> Any:
     fields = _fields_of(kind)
     if not isinstance(value, dict):
         raise _unexpected(value, where, "an object")
-    odd = min(value.keys() ^ fields.keys(), default=None)
+    lacking = {name for name in fields if _may_lack(kind, name)}
+    odd = min((value.keys() | lacking) ^ fields.keys(), default=None)
     if odd is not None:
         state = "is missing from" if odd in fields else "does not belong in"
         raise InputError(
             f"the field {odd!r} {state} {where}, but a certificate has its own fields: {_REMEDY}."
         )
-    return kind(**{name: decode(part, value[name], f"{where}.{name}") for name, part in fields.items()})
+    given = {name: part for name, part in fields.items() if name in value}
+    return kind(**{name: decode(part, value[name], f"{where}.{name}") for name, part in given.items()})
+
+
+def _may_lack(kind: Any, name: str) -> bool:
+    return kind.__dataclass_fields__[name].default is None
 
 
 _fields_of = cache(get_type_hints)

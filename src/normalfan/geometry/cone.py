@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import optimal_backup
+from normalfan.geometry.change import value_error_bound
 from normalfan.geometry.face import Face
 from normalfan.geometry.reach import is_unbranched, least_gap_bound, listed_reach, reach_ceiling
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -47,9 +48,10 @@ class ConeMargin:
 class Detection:
     """Whether a model's error is too small to matter; see `detect`."""
 
-    error: float  # ε, as `value_error` measures it
+    error: float  # ε, as `value_error` measures it; with other dynamics a bound on it
     margin: ConeMargin  # Δ
     resolved: bool  # whether 2ε < Δ
+    error_kind: Literal["exact", "upper bound"] = "exact"  # what `error` is
 
     @property
     def guaranteed(self) -> bool:
@@ -58,7 +60,7 @@ class Detection:
 
     def _repr_html_(self) -> str:
         margin = f"{number(self.margin.value)} ({self.margin.kind})"
-        row = (number(self.error), margin, self.resolved, self.guaranteed)
+        row = (f"{number(self.error)} ({self.error_kind})", margin, self.resolved, self.guaranteed)
         return html_table("Detection", ("error", "margin", "resolved", "guaranteed"), [row])
 
 
@@ -178,6 +180,7 @@ def detect(
     *,
     ties: TieRule = DEFAULT_TIES,
     floor: float = 0.0,
+    model_mdp: MDP | None = None,
 ) -> Detection:
     """Decide whether planning with `model` instead of `loss` cannot go wrong: 2ε < Δ.
 
@@ -190,6 +193,9 @@ def detect(
         When two actions count as equally good.
     floor : float, default 0
         As in `cone_margin`; it weakens the promise, see `Detection.guaranteed`.
+    model_mdp : MDP, optional
+        The dynamics that the plan was made for, if they were others: the error is then bounded from above
+        (`value_error_bound`), which keeps the promise.
 
     Returns
     -------
@@ -208,6 +214,9 @@ def detect(
     >>> nf.detect(arms, [[[1.0, 1.0, 1.5]]], model=[[[1.0, 0.9, 1.4]]]).guaranteed
     True
     """
-    error = value_error(mdp, loss, model)
+    kind: Literal["exact", "upper bound"] = "exact" if model_mdp is None else "upper bound"
+    error = (
+        value_error(mdp, loss, model) if model_mdp is None else value_error_bound(mdp, loss, model_mdp, model)
+    )
     margin = cone_margin(mdp, loss, ties=ties, floor=floor)
-    return Detection(error, margin, 2 * error < margin.value)
+    return Detection(error, margin, 2 * error < margin.value, kind)

@@ -60,6 +60,14 @@ class Clairvoyant(Learner, Protocol):
         """See the loss [H, S, A] of the round about to be played; called before `act`."""
 
 
+@runtime_checkable
+class Moving(Learner, Protocol):
+    """A learner that can be told of other dynamics."""
+
+    def move(self, mdp: MDP) -> None:
+        """Go on in `mdp`: called after the play and before `observe`, or before `foresee` if it has that."""
+
+
 class Described:
     """Has a short `repr`: the parameters of its constructor, without the problem."""
 

@@ -223,6 +223,11 @@ class FaceTracker(Described):
             self._moved = False
         return self._play
 
+    def move(self, mdp: MDP) -> None:
+        """Go on in other dynamics: its plan, at every state what was optimal, stays what it is."""
+        self.mdp = mdp
+        self.face = None if self.face is None else self.face.under(mdp)
+
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
         seen = as_loss(self.mdp, loss)
         self.face = optimal_face(self.mdp, seen, ties=self.ties)

@@ -4,8 +4,8 @@
 rounds, the last one and the new one: the numbers are the same to the bit, because a round's arithmetic
 does not depend on its neighbours in the block.
 
-A snapshot holds the last loss, the counters, the tie rule and the problem, with a checksum, and is written by
-atomic rename: a reader finds the old snapshot or the new one, never half of one.
+A snapshot holds the last loss, the counters, the tie rule and the last problem, with a checksum, and is
+written by atomic rename: a reader finds the old snapshot or the new one, never half of one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,34 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.files import pack_arrays, unpack_arrays, written_atomically
+from normalfan.geometry.change import check_same_spaces
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.blocks import BlockPricer
 from normalfan.pricing.motion import CostliestCell, PricedMotion
+from normalfan.pricing.moving import MovingPricer
+from normalfan.pricing.stream import motion_of
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP, mdp_from_arrays, mdp_to_arrays
 from normalfan.text import counted, html_table, number
 
 SNAPSHOT_SCHEMA = 1
+
+MOST_PROBLEMS = 64
+"""Dynamics that a monitor remembers, to know them when they come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedRound:
+    """What a change of the dynamics did: the numbers of the round in a `PricedMotion`, in the singular."""
+
+    until_surprise: float  # the price, if plans are made anew at the first unforeseen move
+    market_alone: float  # the price, had only the loss moved
+    dynamics_alone: float  # the price, had only the dynamics moved
+    interaction: float  # the rest of the price, of either sign
+    transition_variation: float  # how far the transitions moved, from 0 to 2H
+    effective_variation_l1: float  # how far both moved, as a loss in the old dynamics
+    effective_variation_l2: float  # likewise
+    effective_variation_linf: float  # likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +86,7 @@ class PricedRound:
     decided_exactly: bool  # the near-tie was decided in rational arithmetic
     by_step: tuple[float, ...] = field(repr=False)  # [H]: the part of the price paid at each step
     costliest: CostliestCell | None = field(repr=False)  # where most of it is paid
+    moved: MovedRound | None = None  # what is told of a change of the dynamics; None if there was none
 
     def _repr_html_(self) -> str:
         row = (self.round, number(self.price), number(self.value), "yes" if self.crossed else "no")
@@ -99,7 +120,9 @@ class Monitor:
         self.rounds = 0
         self._sum = Fraction(0)  # exact, so that the total is that of the batch to the last bit
         self._previous: FloatArray | None = None
-        self.pricer = BlockPricer(mdp, ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
+        self._moving = MovingPricer(ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
+        self._problems = {mdp.fingerprint: mdp}  # met so far: equal ones are one object
+        self.pricer = self._moving.dynamics(mdp).pricer
 
     @property
     def total(self) -> float:
@@ -114,32 +137,47 @@ class Monitor:
     def __repr__(self) -> str:
         return f"Monitor: {counted(self.rounds, 'round')}, total {number(self.total)}"
 
-    def update(self, loss: npt.ArrayLike, *, number: int | None = None) -> PricedRound:
+    def update(
+        self, loss: npt.ArrayLike, *, number: int | None = None, mdp: MDP | None = None
+    ) -> PricedRound:
         """Price the next round: the same numbers as `price_stream` gives, to the bit.
 
-        `number` is what the round is called, if not counted from 0. A loss that is refused leaves the monitor
-        as it was.
+        `number` is what the round is called, if not counted from 0. `mdp` are its dynamics, and those of the
+        rounds to come, if they move. What is refused leaves the monitor as it was.
         """
         called = self.rounds if number is None else number
-        fresh = as_loss(self.mdp, loss, name=f"loss of round {called}")
-        ((priced, _),) = self.update_block([called], [np.array(fresh)])
+        problem = self.mdp if mdp is None else mdp
+        check_same_spaces(self.mdp, problem, f"mdp of round {called}")
+        fresh = as_loss(problem, loss, name=f"loss of round {called}")
+        ((priced, _),) = self.update_block([called], [np.array(fresh)], [problem])
         return priced
 
     def update_block(
-        self, numbers: Sequence[int], losses: Sequence[FloatArray]
+        self, numbers: Sequence[int], losses: Sequence[FloatArray], problems: Sequence[MDP] | None = None
     ) -> list[tuple[PricedRound, float]]:
         """Price rounds with these numbers and checked losses, each with the total up to it; all, or none.
 
         The losses must not change afterwards. A refusal that comes from a block of several is not exact about
-        which of them it is.
+        which of them it is. `problems` are the dynamics of each, if they move.
         """
         known = [] if self._previous is None else [self._previous]
-        block = self.pricer(numbers[0] - len(known), len(known), np.stack([*known, *losses]))
-        motion = PricedMotion(**block, labels=self.mdp.labels)
+        own = self._as_known(problems or [self.mdp] * len(losses))
+        before = self.mdp if known else own[0]
+        changed = [one is not last for last, one in pairwise([before, *own])]
+        place = (numbers[0] - len(known), len(known), np.stack([*known, *losses]))
+        if any(changed) or before is not self.mdp:
+            told = self._moving(*place, [before] * len(known) + own)
+            motion = motion_of(told, None, self.mdp.labels, dynamics=np.cumsum(changed))
+        else:
+            motion = PricedMotion(**self.pricer(*place), labels=self.mdp.labels)
         columns = {name: column.tolist() for name, column in motion.columns().items()}
         priced, exact = [], self._sum
         for t, (called, by_step) in enumerate(zip(numbers, motion.by_step.tolist(), strict=True)):
             row = {name: column[t] for name, column in columns.items()}
+            if motion.moved is not None:
+                moved = MovedRound(**{one.name: row.pop(one.name) for one in fields(MovedRound)})
+                row = {name: row[name] for name in row if name != "dynamics"}
+                row |= {"moved": moved if changed[t] else None}
             exact += Fraction(row["price"])
             if exact > sys.float_info.max:
                 raise InputError(
@@ -149,7 +187,17 @@ class Monitor:
             row |= {"by_step": tuple(by_step), "costliest": motion.costliest_cell(t)}
             priced.append((PricedRound(called, **row), float(exact)))
         self._previous, self._sum, self.rounds = losses[-1], exact, self.rounds + len(losses)
+        if own[-1] is not self.mdp:
+            self.mdp, self.pricer = own[-1], self._moving.dynamics(own[-1]).pricer
         return priced
+
+    def _as_known(self, problems: Sequence[MDP]) -> list[MDP]:
+        """The problems, each that was met before as the object that it was then."""
+        if len(self._problems) > MOST_PROBLEMS:
+            self._problems = {self.mdp.fingerprint: self.mdp}
+        return [
+            one if one is self.mdp else self._problems.setdefault(one.fingerprint, one) for one in problems
+        ]
 
     def save(self, path: str | Path, *, with_problem: bool = True) -> None:
         """Write a snapshot, by atomic rename; without the problem it is small, and `load` needs it."""

@@ -133,7 +133,7 @@ def price_stream(
         halves = numbered(stream.blocks(mdp.shape, max(1, rounds // 2)))  # pairs have twice as many rows
         work, blocks = pricer.price_pairs, plans.made_for(mdp, halves)
     columns = _all_columns(work, blocks, threads, stream.n_rounds, progress)
-    return _motion(columns, stream, mdp.labels, plans=plans)
+    return motion_of(columns, stream, mdp.labels, plans=plans)
 
 
 def _price_moving(
@@ -145,7 +145,7 @@ def _price_moving(
         pricer = MovingPricer(ties, **options)
         blocks = _noting(blocks_of_pairs(problems), numbers, labels)
         columns = _all_columns(pricer, blocks, threads, None, progress)
-        return _motion(columns, None, labels[0], dynamics=np.array(numbers))
+        return motion_of(columns, None, labels[0], dynamics=np.array(numbers))
     if dynamics_of_round is None:
         raise InputError(
             "dynamics_of_round is missing, but several problems do not tell which one a round has: pass the "
@@ -153,7 +153,7 @@ def _price_moving(
         )
     moving = MovingStream(list(problems), losses, dynamics_of_round)
     first, stream = moving.problems[0], moving.losses
-    if all(problem is first for problem in moving.problems):
+    if all(problem is first for problem in moving.problems) and stream.n_rounds is not None:
         return price_stream(
             first,
             stream,
@@ -166,7 +166,7 @@ def _price_moving(
     pricer = MovingPricer(ties, at_source=moving.at_source, most_problems=len(moving.problems), **options)
     rounds = max(1, block_rounds(first, is_view=stream.is_view) // 4)  # readings of changes take room, too
     columns = _all_columns(pricer, moving.blocks(rounds), threads, len(moving.of_round), progress)
-    return _motion(columns, stream, first.labels, dynamics=moving.of_round)
+    return motion_of(columns, stream, first.labels, dynamics=moving.of_round)
 
 
 def _all_columns(
@@ -186,7 +186,7 @@ def _all_columns(
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _motion(
+def motion_of(
     columns: Columns,
     stream: LossStream | None,
     labels: Labels,
@@ -194,6 +194,7 @@ def _motion(
     dynamics: IntArray | None = None,
     plans: Plans = PREVIOUS,
 ) -> PricedMotion:
+    """What was priced, of columns that may have those of moving dynamics beside them."""
     if stream is not None and are_rewards(stream):
         columns["values"] = 0.0 - columns["values"]
     told = {name: read_only(column) for name, column in columns.items()}
