@@ -11,6 +11,7 @@ Statements and proofs: docs/details/moving.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,32 +52,47 @@ def effective_loss(before: MDP, after: MDP, loss: FloatArray) -> FloatArray:
     return np.asarray(loss + np.stack(moved))
 
 
-def until_surprise(before: MDP, after: MDP) -> MDP | None:
-    """`after` with one more state, free of cost, where every move goes that `before` held impossible.
+@dataclass(frozen=True, eq=False)
+class Foreseen:
+    """The moves of new dynamics that the old ones held possible."""
 
-    There the old plan is given up, and nothing more is lost. None if there is no such move from any state
-    that `after` can be in: then the old plan never ends.
-    """
-    n_states, n_actions = after.n_states, after.n_actions
-    beyond = sparse.csr_array(np.eye(1, n_states + 1, n_states).repeat(n_actions, axis=0))
-    kernels, surprises = [], bool((after.initial[before.initial == 0] > 0).any())
-    one_for_all = max(before.transitions.n_kernels, after.transitions.n_kernels) == 1
+    kernels: tuple[Any, ...]  # csr [S·A, S] of each step, or one for all; rows may add up to less than 1
+    start: FloatArray  # [S]
+
+    def price(self, kept: BoolArray, advantages: FloatArray) -> FloatArray:
+        """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen.
+
+        W_h(s) = min over kept a of A_h(s,a) + Σ over foreseen s' of P_h(s'|s,a) W_{h+1}(s'); after a surprise
+        the best is done, which costs nothing more. Advantages are those of the new problem.
+        """
+        n_rounds, horizon, n_states, n_actions = kept.shape
+        ahead = np.zeros((n_states, n_rounds))
+        for h in reversed(range(horizon)):
+            onward = (self.kernels[h % len(self.kernels)] @ ahead).reshape(n_states, n_actions, n_rounds)
+            paid = np.moveaxis(advantages[:, h], 0, 2) + onward
+            best = np.where(np.moveaxis(kept[:, h], 0, 2), paid, np.inf).min(axis=1)
+            ahead = np.where(best < np.inf, best, 0.0)  # where nothing is kept no policy is
+        prices: FloatArray = self.start @ ahead
+        return prices
+
+
+def foreseen(before: MDP, after: MDP) -> Foreseen | None:
+    """The moves that both hold possible; None if no state that `after` can be in knows any other."""
+    stationary = max(before.transitions.n_kernels, after.transitions.n_kernels) == 1
+    surprises = bool((after.initial[before.initial == 0] > 0).any())
+    kernels = []
     for h, (old, new) in enumerate(_kernels(before, after)):
-        entries = new.tocoo()
-        row, column = entries.row.astype(np.int64), entries.col.astype(np.int64)
-        known = np.repeat(np.arange(old.shape[0]) * n_states, np.diff(old.indptr)) + old.indices
-        foreseen = np.isin(row * n_states + column, known)
-        reached = np.asarray(after.reachable[:-1].any(axis=0)) if one_for_all else after.reachable[h]
-        last = not one_for_all and h + 1 == after.horizon  # where it leads from there does not matter
-        surprises = surprises or (not last and bool(reached[row[~foreseen] // n_actions].any()))
-        ends = np.where(foreseen, column, n_states)
-        own = sparse.csr_array((entries.data, (row, ends)), shape=(new.shape[0], n_states + 1))
-        kernels.append(sparse.vstack([own, beyond], format="csr"))
-    if not surprises:
-        return None
-    start = np.append(np.where(before.initial > 0, after.initial, 0.0), 0.0)
-    start[-1] = after.initial[before.initial == 0].sum()
-    return MDP(kernels[0], start, after.horizon) if one_for_all else MDP(kernels, start)
+        row = np.repeat(np.arange(new.shape[0]), np.diff(new.indptr))
+        known = np.repeat(np.arange(old.shape[0]), np.diff(old.indptr)) * after.n_states + old.indices
+        common = np.isin(row * after.n_states + new.indices, known)
+        # Where the last step leads does not matter.
+        steps = slice(0, -1) if stationary else slice(h, min(h + 1, after.horizon - 1))
+        here = np.asarray(after.reachable[steps].any(axis=0))
+        surprises = surprises or bool(here[row[~common] // after.n_actions].any())
+        entries = np.where(common, new.data, 0.0), new.indices, new.indptr
+        kernels.append(sparse.csr_array(entries, shape=new.shape))
+    start = np.where(before.initial > 0, after.initial, 0.0)
+    return Foreseen(tuple(kernels), start) if surprises else None
 
 
 def value_error_bound(mdp: MDP, loss: npt.ArrayLike, model_mdp: MDP, model: npt.ArrayLike) -> float:

@@ -274,9 +274,9 @@ def whole_polytope(mdp: MDP) -> Face:
 
 
 def completed(plan: BoolArray, allowed: BoolArray | None) -> BoolArray:
-    """What a plan [H, S, A] keeps of what is allowed; where that is nothing, all that is allowed."""
+    """What a plan [..., A] keeps of what is allowed; where that is nothing, all that is allowed."""
     kept = plan if allowed is None else plan & allowed
-    return np.where(kept.any(axis=2, keepdims=True), kept, True if allowed is None else allowed)
+    return np.where(kept.any(axis=-1, keepdims=True), kept, True if allowed is None else allowed)
 
 
 def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:

@@ -10,6 +10,7 @@ care at all states, so that near-ties are enclosed as they are within one proble
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -18,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from normalfan.errors import InputError
-from normalfan.geometry.change import effective_loss, transition_variation, until_surprise
+from normalfan.geometry.change import effective_loss, foreseen, transition_variation
 from normalfan.geometry.face import completed
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.blocks import BlockPricer, Columns, overflow, variations_of
@@ -34,7 +35,8 @@ PLAN_COLUMNS = ("prices", "crossed")
 PLAN_DETAILS = ("by_step", "cells", "cell_prices")
 """What a sweep tells of a round and the plan that is kept in it: always, and in full detail."""
 
-CHANGES_AT_ONCE = 64
+CHANGES_BYTES = 2**26
+"""What the readings of changes may take at a time."""
 
 
 class Dynamics:
@@ -95,7 +97,7 @@ class MovingPricer:
         self.at_source = at_source or _told_once
         self.dynamics = lru_cache(most_problems)(self._dynamics)
         self.variation = lru_cache(4 * most_problems)(transition_variation)
-        self.surprise = lru_cache(4 * most_problems)(self._surprise)
+        self.foreseen = lru_cache(4 * most_problems)(foreseen)
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray, problems: Sequence[MDP]) -> Columns:
         """As `BlockPricer`, with the problem of each row."""
@@ -111,8 +113,9 @@ class MovingPricer:
             columns |= {"market_alone": prices.copy(), "dynamics_alone": np.zeros(len(prices))}
             columns["effective_variations"] = columns["variations"].copy()
         changes = [start for _, start, _ in runs[1:]]
-        for i in range(0, len(changes), CHANGES_AT_ONCE):
-            _Bridge(self, first_round, losses, problems, columns).cross(changes[i : i + CHANGES_AT_ONCE])
+        at_once = max(1, CHANGES_BYTES // (80 * math.prod(losses.shape[1:])))
+        for i in range(0, len(changes), at_once):
+            _Bridge(self, first_round, losses, problems, columns).cross(changes[i : i + at_once])
         return {name: column[shared:] for name, column in columns.items()}
 
     def _by_problem(self, losses: FloatArray, runs: list[Run]) -> Columns:
@@ -136,12 +139,6 @@ class MovingPricer:
     def _dynamics(self, mdp: MDP) -> Dynamics:
         exactly = self.exact_when_ambiguous
         return Dynamics(mdp, BlockPricer(mdp, self.ties, full=self.full, exact_when_ambiguous=exactly))
-
-    def _surprise(self, before: MDP, after: MDP) -> BlockPricer | None:
-        ending = until_surprise(before, after)
-        if ending is None:
-            return None
-        return BlockPricer(ending, self.ties, full=False, exact_when_ambiguous=False)
 
 
 Run: TypeAlias = tuple[MDP, int, int]  # a problem, and its first row and the one after its last
@@ -192,15 +189,16 @@ class _Bridge:
             columns["decided_exactly"][t] = old.exactly or new.exactly
 
     def _end_at_surprises(self, rounds: list[int], plans: list[Reading], now: list[Reading]) -> None:
-        prices = self.columns["prices"]
-        for t, old, new in zip(rounds, plans, now, strict=True):
-            pricer = self.pricer.surprise(*self.problems[t - 1 : t + 1])
-            if pricer is None:
-                self.columns["until_surprise"][t] = prices[t]
-                continue
-            ending = [[_with_free_state(one.advantages)] for one in (old, new)]
-            paid = float(swept_pairs(pricer, *ending).prices[1])
-            self.columns["until_surprise"][t] = min(paid, prices[t])  # not more, but for rounding
+        prices, ends = self.columns["prices"], self.columns["until_surprise"]
+        ends[rounds] = prices[rounds]
+        place = {t: i for i, t in enumerate(rounds)}
+        for (before, after), some in _grouped(rounds, lambda t: tuple(self.problems[t - 1 : t + 1])).items():
+            known = self.pricer.foreseen(before, after)
+            if known is not None:
+                advantages = np.stack([now[place[t]].advantages for t in some])
+                kept = np.stack([plans[place[t]].advantages == 0.0 for t in some])
+                paid = known.price(completed(kept, advantages < np.inf), advantages)
+                ends[some] = np.minimum(paid, prices[some])  # not more, but for rounding
 
     def _dynamics_alone(self, dynamics: Dynamics, rounds: list[int], plans: list[Reading]) -> None:
         """The price of today's dynamics with yesterday's losses, or prices; NaN if there is no such round."""
@@ -221,13 +219,20 @@ class _Bridge:
         """The price of today's losses, or prices, in yesterday's dynamics; NaN if there is no such round."""
         own = self.pricer.at_source([self.first_round + t for t in rounds], dynamics.mdp)
         losses = self.losses[rounds] if own is None else own
-        for t, loss in zip(rounds, losses, strict=True):
-            try:
-                pair = dynamics.pricer(0, 1, np.stack([self.losses[t - 1], loss]))
-            except InputError:
-                self.columns["market_alone"][t] = np.nan
-            else:
-                self.columns["market_alone"][t] = pair["prices"][0]
+        alone = self.columns["market_alone"]
+        try:
+            alone[rounds] = self._price_pairs(dynamics, rounds, losses)
+        except InputError:
+            for i, t in enumerate(rounds):
+                try:
+                    alone[t] = self._price_pairs(dynamics, [t], losses[i : i + 1])[0]
+                except InputError:
+                    alone[t] = np.nan
+
+    def _price_pairs(self, dynamics: Dynamics, rounds: list[int], losses: FloatArray) -> FloatArray:
+        makers = self.losses[[t - 1 for t in rounds]]
+        prices: FloatArray = dynamics.pricer.price_pairs(self.first_round, makers, losses)["prices"]
+        return prices
 
     def _measure(self, changes: list[int]) -> None:
         for t in changes:
@@ -249,10 +254,6 @@ def swept_pairs(pricer: BlockPricer, plans: Sequence[FloatArray], now: Sequence[
     return pricer.sweep_settled(np.stack([row for pair in zip(plans, now, strict=True) for row in pair]))
 
 
-def _with_free_state(advantages: FloatArray) -> FloatArray:
-    return np.pad(advantages, ((0, 0), (0, 1), (0, 0)))
-
-
 def _runs(problems: Sequence[MDP]) -> list[Run]:
     runs, start = list[Run](), 0
     for problem, same in groupby(problems):
@@ -262,10 +263,10 @@ def _runs(problems: Sequence[MDP]) -> list[Run]:
     return runs
 
 
-def _grouped(rounds: list[int], problem_of: Callable[[int], MDP]) -> dict[MDP, list[int]]:
-    groups: dict[MDP, list[int]] = {}
+def _grouped(rounds: list[int], key: Callable[[int], Any]) -> dict[Any, list[int]]:
+    groups: dict[Any, list[int]] = {}
     for t in rounds:
-        groups.setdefault(problem_of(t), []).append(t)
+        groups.setdefault(key(t), []).append(t)
     return groups
 
 
