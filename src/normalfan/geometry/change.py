@@ -65,12 +65,11 @@ class Foreseen:
         W_h(s) = min over kept a of A_h(s,a) + Σ over foreseen s' of P_h(s'|s,a) W_{h+1}(s'); after a surprise
         the best is done, which costs nothing more. Advantages are those of the new problem.
         """
-        n_rounds, horizon, n_states, n_actions = kept.shape
-        ahead = np.zeros((n_states, n_rounds))
-        for h in reversed(range(horizon)):
-            onward = (self.kernels[h % len(self.kernels)] @ ahead).reshape(n_states, n_actions, n_rounds)
-            paid = np.moveaxis(advantages[:, h], 0, 2) + onward
-            best = np.where(np.moveaxis(kept[:, h], 0, 2), paid, np.inf).min(axis=1)
+        costs = np.where(kept, advantages, np.inf).transpose(1, 2, 3, 0)
+        ahead = np.zeros((costs.shape[1], len(kept)))
+        for h in reversed(range(len(costs))):
+            onward = self.kernels[h % len(self.kernels)] @ ahead
+            best = (costs[h] + onward.reshape(costs.shape[1:])).min(axis=1)
             ahead = np.where(best < np.inf, best, 0.0)  # where nothing is kept no policy is
         prices: FloatArray = self.start @ ahead
         return prices
