@@ -22,6 +22,7 @@ WITH_EXAMPLES = [
     "README.md",
     "docs/how-to/files.md",
     "docs/how-to/learners.md",
+    "docs/how-to/moving.md",
     "docs/how-to/questions.md",
     "docs/how-to/ranging.md",
     "docs/how-to/report.md",
