@@ -9,7 +9,9 @@ import typer
 
 import normalfan as nf
 from normalfan import text
-from normalfan.cli.output import AsJson, complain, frame_of_rounds, print_json, print_summary
+from normalfan.cli import options
+from normalfan.cli.options import Text, option
+from normalfan.cli.output import complain, frame_of_rounds, print_json, print_summary
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
 
@@ -25,14 +27,10 @@ class Week(NamedTuple):
 
 
 def demo(
-    hub: Annotated[str, typer.Option(help="HB_HUBAVG, _HOUSTON, _NORTH, _SOUTH or _WEST.")] = "HB_HUBAVG",
-    report: Annotated[
-        str | None, typer.Option(metavar="FILE", help=f"The report page (.html); {PAGE} if not given.")
-    ] = None,
-    export: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write the problem and its prices as files to try.")
-    ] = None,
-    as_json: AsJson = False,
+    hub: Annotated[str, option("HUB", "HB_HUBAVG, _HOUSTON, _NORTH, _SOUTH or _WEST.")] = "HB_HUBAVG",
+    report: Annotated[Text, option("FILE", f"The report page (.html); {PAGE} if not given.")] = None,
+    export: Annotated[Text, option("DIR", "Write the problem and its prices as files to try.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Price two years of electricity prices for a battery that keeps yesterday's plan.
 
@@ -68,15 +66,14 @@ def _page_to_write(report: str | None) -> tuple[str | None, str]:
     """The page to write, or why there is none: a package is missing, and the user did not ask for a page."""
     from normalfan.report.page import check_page_packages
 
-    page = report or PAGE
-    check_target("--report", page, (".html",))
+    check_target("--report", report or PAGE, (".html",))
     try:
         check_page_packages()
     except InputError as missing:
         if report is not None:
             raise
         return None, str(missing)
-    return page, ""
+    return report or PAGE, ""
 
 
 def _export(mdp: nf.MDP, losses: nf.FactoredLosses, folder: Path) -> None:
