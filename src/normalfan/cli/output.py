@@ -126,14 +126,13 @@ def write_rounds(frame: polars.DataFrame, path: Path, *, safe_csv: bool = False)
     """A table of rounds as .csv, .parquet or .json, whole or not at all."""
     import polars
 
-    with written_atomically(path) as file:
-        match path.suffix:
-            case ".csv":
-                labels = polars.col(polars.String)
-                # A spreadsheet takes what follows an apostrophe for text.
-                harmless = labels.str.replace(r"^([=+\-@\t\r])", "'$1") if safe_csv else labels
-                frame.with_columns(harmless).write_csv(file)
-            case ".parquet":
-                frame.write_parquet(file)
-            case _:
-                file.write(as_json(frame.to_dicts(), indent=2).encode() + b"\n")
+    from normalfan.io.frames import write_table
+
+    if path.suffix == ".json":
+        with written_atomically(path) as file:
+            file.write(as_json(frame.to_dicts(), indent=2).encode() + b"\n")
+        return
+    if safe_csv and path.suffix == ".csv":
+        # A spreadsheet takes what follows an apostrophe for text.
+        frame = frame.with_columns(polars.col(polars.String).str.replace(r"^([=+\-@\t\r])", "'$1"))
+    write_table(frame, path)

@@ -312,7 +312,7 @@ def _check_module(module: str, digest: str) -> None:
     """The module that registers environments must be the client's."""
     try:
         same = digest_of_code(module) == digest
-    except ModuleNotFoundError:
+    except InputError:
         same = False
     if not same:
         raise InputError(
