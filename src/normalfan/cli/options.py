@@ -116,9 +116,9 @@ class ProblemOptions:
     separator: Annotated[str, option("SIGN", "What separates the entries of a CSV table.")] = ","
     decimal: Annotated[str, option(".|,", "The sign for decimals in a CSV table.")] = "."
     max_memory: Annotated[
-        int | None, option("BYTES", "Of what is read; all of the machine's if not given.")
+        int | None, option("BYTES", "How much memory the data may take; by default what the machine has.")
     ] = None
-    unit: Annotated[str, option("UNIT", "Of the losses, such as $.")] = ""
+    unit: Annotated[str, option("UNIT", "The unit of the losses, such as $.")] = ""
 
     def load(self, model: str) -> nf.MDP:
         given = self._given("horizon", "start", "separator", "decimal", "max_memory")

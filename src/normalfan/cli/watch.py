@@ -129,8 +129,8 @@ def watch(
     _print_summary(tally, problem.unit, as_json, on_stdout=state is not None)
     if tally.bad_lines and not tally.priced + tally.skipped:
         raise InputError(
-            f"none of the lines can be priced ({tally.bad_lines} are bad), but a watch is for rounds: "
-            f"mend their source, beginning with {tally.first_error}"
+            f"none of the lines can be priced ({tally.bad_lines} are bad), but a watch needs one: "
+            f"correct what sends them, beginning with {tally.first_error}"
         )
     if tally.replans or tally.alarms:
         raise typer.Exit(REPLAN if tally.replans else ALARM)

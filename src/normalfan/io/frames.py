@@ -184,7 +184,7 @@ def write_parquet(frame: polars.DataFrame, file: IO[bytes], **metadata: str) -> 
 
 def read_parquet(path: Path, **options: Any) -> polars.DataFrame:
     """The table of a file; one whose checksum is of other content is refused."""
-    if path.stat().st_size:  # nothing cannot be mapped
+    if path.stat().st_size:  # an empty file cannot be mapped
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             stored, _, digest = checksums(content)
         if stored != digest:
