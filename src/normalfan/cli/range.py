@@ -19,7 +19,7 @@ from normalfan.cli.sources import (
 )
 from normalfan.errors import InputError, check_whole
 from normalfan.files import check_target
-from normalfan.problem.losses import FactoredLosses, Negated
+from normalfan.problem.losses import factors_of
 from normalfan.text import number
 
 MOST_ENTRIES = 5000
@@ -122,8 +122,7 @@ def range_(
 
 def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:
     """Every feature, or every entry."""
-    raw = stream.stream if isinstance(stream, Negated) else stream
-    if not entries and not isinstance(raw, FactoredLosses):
+    if not entries and factors_of(stream) is None:
         raise InputError(
             "losses are not factored, but a range is of a number that the user sets, such as a price: give "
             "--features FILE and coefficients, or --entries to range each entry of the loss."

@@ -33,10 +33,10 @@ from normalfan.problem.losses import (
     FactoredLosses,
     Losses,
     LossStream,
-    Negated,
     are_rewards,
     as_loss,
     as_stream,
+    factors_of,
     names_of_rounds,
     rounds_of,
 )
@@ -157,9 +157,7 @@ def read_today(
     row = rounds_of(stream, slice(at or 0, (at or 0) + 1))
     loss = as_loss(mdp, next(row.blocks(mdp.shape, 1))[0], "losses")
     sign = -1.0 if are_rewards(stream) else 1.0
-    raw = row.stream if isinstance(row, Negated) else row
-    named = stream.stream if isinstance(stream, Negated) else stream
-    features, now, names = _read_directions(mdp, loss, sign, raw, named, directions)
+    features, now, names = _read_directions(mdp, loss, sign, factors_of(row), directions)
     return Today(
         mdp=mdp,
         loss=loss,
@@ -192,13 +190,14 @@ def _round_of(stream: LossStream, at: int | str | None) -> int:
 
 
 def _read_directions(
-    mdp: MDP, loss: FloatArray, sign: float, row: LossStream, stream: LossStream, given: Any
+    mdp: MDP, loss: FloatArray, sign: float, factored: FactoredLosses | None, given: Any
 ) -> tuple[SparseMatrix, FloatArray, tuple[str, ...]]:
     """Features [K, H·S·A] as the user counts them, where their coefficients stand, and their names."""
     from scipy import sparse
 
-    factored = row if isinstance(row, FactoredLosses) else None
-    known = _feature_names(stream)
+    known: tuple[str, ...] = ()
+    if factored is not None:
+        known = factored.feature_names or tuple(map(str, range(factored.features.shape[0])))
     if isinstance(given, str) and given == "entries" and "entries" not in known:
         free = np.flatnonzero((loss < np.inf) & mdp.reachable[:, :, None])
         features = sparse.csr_array(
@@ -249,9 +248,3 @@ def _read_directions(
 
 def _are_names(given: Any) -> bool:
     return isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
-
-
-def _feature_names(stream: LossStream) -> tuple[str, ...]:
-    if not isinstance(stream, FactoredLosses):
-        return ()
-    return stream.feature_names or tuple(map(str, range(stream.features.shape[0])))
