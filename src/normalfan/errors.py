@@ -8,6 +8,7 @@ RuntimeError
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from numbers import Integral
@@ -51,3 +52,9 @@ def check_whole(name: str, given: object, remedy: str, *, least: int = 1) -> Non
     """Refuse what is not a whole number of at least `least`."""
     if isinstance(given, bool) or not isinstance(given, Integral) or given < least:
         raise InputError(f"{name} is {given!r}, but must be a whole number of at least {least}: {remedy}.")
+
+
+def check_amount(name: str, given: float, remedy: str = "give such a number", *, least: float = 0.0) -> None:
+    """Refuse what is not a finite number of at least `least`."""
+    if not (math.isfinite(given) and given >= least):
+        raise InputError(f"{name} is {given}, but must be finite and at least {least:g}: {remedy}.")

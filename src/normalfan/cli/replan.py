@@ -11,7 +11,7 @@ import typer
 import normalfan as nf
 from normalfan.cli.output import AsJson, SafeCsv, print_json, write_rounds
 from normalfan.cli.sources import Losses, Model, ProblemOptions, with_problem_options
-from normalfan.errors import InputError, check_choice, check_installed, check_whole
+from normalfan.errors import InputError, check_amount, check_choice, check_installed, check_whole
 from normalfan.files import check_target, written_atomically
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ def replan(
     """
     from normalfan.cli.replan_output import document, show
     from normalfan.replan.rules import detectors_installed
-    from normalfan.replan.schedule import check_amount
 
     window = _read_plans(plans)
     check_choice("--known", known, ("before", "after"))

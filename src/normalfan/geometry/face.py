@@ -58,14 +58,15 @@ class Face:
 
     def __post_init__(self) -> None:
         check_shape("mask", np.shape(self.mask), self.mdp.shape, "keep or drop every (h, s, a)")
-        kept, reached = follow(self.mdp, self.mask)
+        plan = read_only(np.array(self.mask, dtype=bool))
+        kept, reached = follow(self.mdp, plan)
         stuck = reached & ~kept.any(axis=2)
         if stuck.any():
             raise InputError(
                 f"mask{list(first_index(stuck))} keeps no action, but a policy of the face can be there: "
                 f"keep at least one."
             )
-        object.__setattr__(self, "plan", read_only(np.array(self.mask, dtype=bool)))
+        object.__setattr__(self, "plan", plan)
         object.__setattr__(self, "mask", kept)
 
     @property
@@ -143,7 +144,7 @@ class Face:
         if allowed.all():
             return self.mask
         kept = self.plan & allowed
-        return canonical(self.mdp, np.where(kept.any(axis=2, keepdims=True), kept, allowed))
+        return follow(self.mdp, np.where(kept.any(axis=2, keepdims=True), kept, allowed))[0]
 
     def minimise(self, loss: npt.ArrayLike) -> tuple[float, FloatArray]:
         """The least expected loss on the face, and a policy [H, S, A] for it, uniform where F never is."""
@@ -264,11 +265,6 @@ def whole_polytope(mdp: MDP) -> Face:
     4
     """
     return Face(mdp, np.ones(mdp.shape, dtype=bool) if mdp.allowed is None else mdp.allowed)
-
-
-def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:
-    """The mask restricted to states that are reached from the start through the mask itself."""
-    return follow(mdp, mask)[0]
 
 
 def _axis_label(noun: str, missing: int) -> str:

@@ -190,9 +190,9 @@ class MDP:
 
 
 def follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
-    """What a mask keeps where it leads, [H, S, A], and where it leads, [H, S]."""
-    kept, reached = np.zeros(mdp.shape, dtype=bool), np.zeros(mdp.shape[:2], dtype=bool)
-    arriving = mdp.initial
+    """What a mask keeps where it leads, [H, S, A], and where it leads, [H, S]; or of n masks [H, S, A, n]."""
+    kept, reached = np.zeros(mask.shape, dtype=bool), np.zeros(mask.shape[:2] + mask.shape[3:], dtype=bool)
+    arriving = mdp.initial.reshape(-1, *(1 for _ in mask.shape[3:]))
     for h in range(mdp.horizon):
         reached[h] = arriving > 0
         kept[h] = mask[h] & reached[h, :, None]

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_amount
 from normalfan.replan.costs import HoldingCosts
 from normalfan.replan.curve import Point, RegretCurve, frame_of_schedules, least_of_each, try_rules
 from normalfan.replan.rules import Accumulated, Cusum, Drift, Periodic, Rule, SingleDay, replay
-from normalfan.replan.schedule import Schedule, check_amount, schedule_of
+from normalfan.replan.schedule import Schedule, schedule_of
 from normalfan.text import amount, counted, percent
 
 if TYPE_CHECKING:

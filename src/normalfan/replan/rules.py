@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from itertools import product
 from typing import Any, Literal, Protocol, TypeAlias
 
-from normalfan.errors import InputError, check_installed, check_whole
+from normalfan.errors import InputError, check_amount, check_installed, check_whole
 from normalfan.replan.costs import HoldingCosts
-from normalfan.replan.schedule import Schedule, check_amount, schedule_of
+from normalfan.replan.schedule import Schedule, schedule_of
 
 Decide: TypeAlias = Callable[[float], bool]
 """Takes the price of the plan in service, one day after the other; says whether to re-plan."""

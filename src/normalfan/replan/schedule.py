@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalfan.errors import InputError, check_whole
+from normalfan.errors import check_amount, check_whole
 from normalfan.problem.arrays import FloatArray, IntArray, read_only
 from normalfan.replan.costs import HoldingCosts
 from normalfan.text import counted, number
@@ -131,12 +131,6 @@ def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
     """
     layers = _layers(costs, costs.n_days if most is None else most)
     return np.minimum.accumulate([reached[-1] for reached, _ in layers])
-
-
-def check_amount(name: str, amount: float) -> None:
-    """Refuse what cannot be a cost or a price."""
-    if not (math.isfinite(amount) and amount >= 0):
-        raise InputError(f"{name} is {amount}, but must be finite and at least 0: give such a number.")
 
 
 def _layers(costs: HoldingCosts, most: int) -> Iterator[tuple[FloatArray, FloatArray]]:

@@ -29,7 +29,7 @@ from normalfan.problem.arrays import (
     read_only,
 )
 from normalfan.problem.losses import IterableLosses, as_finite_loss
-from normalfan.problem.mdp import MDP
+from normalfan.problem.mdp import MDP, follow
 from normalfan.text import counted
 
 # Pale fills, on which dark walls are easy to see.
@@ -198,21 +198,12 @@ def label_faces(
     seen: dict[bytes, int] = {}
     labels, faces = list[int](), list[Face]()
     while some := list(islice(points, at_once)):
-        for mask in _masks(mdp, np.stack(some, axis=-1), ties):
+        kept, _ = follow(mdp, optimal_backup(mdp, np.stack(some, axis=-1)).tied(mdp, ties))
+        for mask in np.moveaxis(kept, -1, 0):
             labels.append(seen.setdefault(mask.tobytes(), len(seen)))
             if len(faces) < len(seen):
                 faces.append(Face(mdp, mask))
     return read_only(np.array(labels).reshape(len(ys), len(xs))), tuple(faces)
-
-
-def _masks(mdp: MDP, losses: FloatArray, ties: TieRule) -> BoolArray:
-    """The masks [n, H, S, A] of the faces of losses [H, S, A, n]: what `optimal_face` does, n at a time."""
-    kept = optimal_backup(mdp, losses).tied(mdp, ties)
-    arriving = mdp.initial[:, None]
-    for h in range(mdp.horizon):
-        kept[h] &= (arriving > 0)[:, None]
-        arriving = mdp.transitions.push(h, kept[h].astype(float))
-    return np.moveaxis(kept, -1, 0)
 
 
 def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule) -> FloatArray:
