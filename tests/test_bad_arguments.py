@@ -28,6 +28,7 @@ def priced(losses: Any, **options: Any) -> nf.PricedMotion:
 
 
 STREAM = np.zeros((5, 2, 2, 2))
+COSTS = nf.replan.HoldingCosts(np.zeros((5, 5)), np.zeros(5), "before", 1)
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
     "NaN probability": (lambda: nf.MDP(spoiled(THIRDS, (1, 0, 1), np.nan), 0, 2), "[1, 0, 1]"),
@@ -109,6 +110,20 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "faces of two problems": (
         lambda: nf.whole_polytope(MDP).meets(nf.whole_polytope(nf.MDP(THIRDS, 1, 2))),
         "different problems",
+    ),
+    "tolerance as text": (lambda: nf.TieRule(absolute="small"), "'small'"),
+    "no step size": (lambda: nf.learners.MirrorDescent(MDP, eta=None), "eta is None"),
+    "floor as text": (lambda: nf.learners.MirrorDescent(MDP, floor="0"), "floor is '0'"),
+    "rate as text": (lambda: nf.learners.ExponentialAverage(rate="1"), "rate is '1'"),
+    "margin's floor as text": (lambda: nf.cone_margin(MDP, LOSS, floor="0"), "floor is '0'"),
+    "cost as text": (lambda: nf.replan.cheapest_schedule(COSTS, "5"), "cost is '5'"),
+    "no cost": (lambda: nf.replan.recommend(COSTS, None), "cost is None"),
+    "holdout as a list": (lambda: nf.replan.recommend(COSTS, 1.0, holdout=[1]), "[1]"),
+    "threshold as text": (lambda: nf.replan.Accumulated("5"), "threshold is '5'"),
+    "unknown detector": (lambda: nf.replan.Drift("Nobody", ()).decide(), "'Nobody'"),
+    "a grid without points": (
+        lambda: nf.report.draw_fan(MDP, nf.report.Plane(LOSS, LOSS, LOSS), [], [0.0]),
+        "xs has no number",
     ),
     "loss the monitor cannot take": (lambda: nf.Monitor(MDP).update(np.zeros(3)), "round 0"),
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from importlib.util import find_spec
-from numbers import Integral
+from numbers import Integral, Real
 
 from normalfan.text import printable
 
@@ -54,7 +54,20 @@ def check_whole(name: str, given: object, remedy: str, *, least: int = 1) -> Non
         raise InputError(f"{name} is {given!r}, but must be a whole number of at least {least}: {remedy}.")
 
 
-def check_amount(name: str, given: float, remedy: str = "give such a number", *, least: float = 0.0) -> None:
-    """Refuse what is not a finite number of at least `least`."""
-    if not (math.isfinite(given) and given >= least):
-        raise InputError(f"{name} is {given}, but must be finite and at least {least:g}: {remedy}.")
+def check_number(
+    name: str,
+    given: float,
+    remedy: str = "leave it out for the default",
+    *,
+    least: float = 0.0,
+    positive: bool = False,
+    may_be_infinite: bool = False,
+) -> float:
+    """Refuse what is not a number of at least `least`, or positive; or infinite, unless it may be."""
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    is_infinite = given == math.inf and not may_be_infinite
+    if not is_number or is_infinite or not (given > 0 if positive else given >= least):
+        rule = "positive" if positive else f"at least {least:g}"
+        finite = "" if may_be_infinite else "finite and "
+        raise InputError(f"{name} is {given!r}, but must be a number, {finite}{rule}: {remedy}.")
+    return float(given)

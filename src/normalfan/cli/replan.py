@@ -11,7 +11,7 @@ import typer
 import normalfan as nf
 from normalfan.cli.output import AsJson, SafeCsv, print_json, write_rounds
 from normalfan.cli.sources import Losses, Model, ProblemOptions, with_problem_options
-from normalfan.errors import InputError, check_amount, check_choice, check_installed, check_whole
+from normalfan.errors import InputError, check_choice, check_installed, check_number, check_whole
 from normalfan.files import check_target, written_atomically
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def replan(
     elif cost is None:
         raise InputError("--cost is missing, but says what a re-plan costs: give it, or --library 5.")
     else:
-        check_amount("--cost", cost)
+        check_number("--cost", cost, "say what a re-plan costs")
     if holdout is not None:
         _refuse_beside("--holdout", {"--figure": figure})
     mdp = problem.load(model)

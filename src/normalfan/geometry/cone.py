@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_number
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.reach import is_unbranched, least_gap_bound, listed_reach, reach_ceiling
@@ -103,7 +103,7 @@ def cone_margin(
     ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))
     """
     backup = optimal_backup(mdp, as_loss(mdp, loss))
-    if not 0.0 <= floor <= 1.0:
+    if check_number("floor", floor) > 1.0:
         raise InputError(
             f"floor is {floor}, but must be a probability from 0 to 1: leave it out to count every state."
         )

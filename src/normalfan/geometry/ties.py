@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalfan.errors import check_amount
+from normalfan.errors import check_number
 from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.problem.mdp import MDP
 
@@ -41,7 +41,7 @@ class TieRule:
 
     def __post_init__(self) -> None:
         for name, least in (("absolute", 0.0), ("relative", 0.0), ("band", 1.0)):
-            check_amount(f"TieRule.{name}", getattr(self, name), "leave it out for the default", least=least)
+            check_number(f"TieRule.{name}", getattr(self, name), least=least)
 
     def thresholds(
         self, mdp: MDP, loss: FloatArray, values: FloatArray, advantages: FloatArray

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalfan.errors import check_amount, check_whole
+from normalfan.errors import check_number, check_whole
 from normalfan.problem.arrays import FloatArray, IntArray, read_only
 from normalfan.replan.costs import HoldingCosts
 from normalfan.text import counted, number
@@ -86,7 +86,7 @@ def cheapest_schedule(costs: HoldingCosts, cost: float, *, most: int | None = No
     >>> cheapest_schedule(HoldingCosts(costs, np.zeros(3), "before", 1), cost=2.0)
     Schedule: 1 re-plan on day 2; regret 1
     """
-    check_amount("cost", cost)
+    check_number("cost", cost, "say what a re-plan costs")
     if most is not None:
         totals, layers = [], []
         for k, (reached, ways) in enumerate(_layers(costs, most)):

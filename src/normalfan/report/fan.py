@@ -15,6 +15,7 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.errors import InputError
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -186,6 +187,8 @@ def _read_coordinates(name: str, coordinates: npt.ArrayLike) -> FloatArray:
     numbers = read_numbers(name, coordinates)
     check_shape(name, numbers.shape, (numbers.size,), "flatten it, or use np.linspace")
     check_finite(name, numbers)
+    if not numbers.size:
+        raise InputError(f"{name} has no number, but a grid needs at least one: use np.linspace.")
     return numbers.astype(np.float64)
 
 
