@@ -97,6 +97,12 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "unknown norm": (lambda: priced(STREAM).variation("l3"), "'l3'"),
     "loss of wrong shape": (lambda: nf.optimal_face(MDP, np.zeros((2, 2))), "[2, 2]"),
     "loss beyond the range": (lambda: nf.optimal_face(MDP, LOSS + 1e308), "beyond the range"),
+    "margin beyond the range": (lambda: nf.cone_margin(MDP, LOSS + 1e308), "beyond the range"),
+    "error beyond the range": (lambda: nf.value_error(MDP, LOSS + 1e308, LOSS - 1e308), "beyond the range"),
+    "ranges beyond the range": (
+        lambda: nf.ranging(MDP, LOSS + 1e308, directions="entries", tolerance="1%"),
+        "beyond the range",
+    ),
     "NaN in one loss": (
         lambda: nf.optimal_face(MDP, spoiled(LOSS, (1, 1, 0), np.nan)),
         "[1, 1, 0]",

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
+from normalfan.geometry.bellman import as_deterministic_policy, finite_backup, occupancy, restricted_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.problem.arrays import (
     BoolArray,
@@ -238,13 +238,7 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
     Face(dimension=1, kept_actions=2, reached_states=1,
          mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
-        backup = optimal_backup(mdp, as_loss(mdp, loss))
-    if not np.isfinite(backup.values).all():
-        raise InputError(
-            "loss adds up beyond the range of float64, but sums over a horizon must fit: use a larger unit."
-        )
-    return Face(mdp, backup.tied(mdp, ties))
+    return Face(mdp, finite_backup(mdp, as_loss(mdp, loss)).tied(mdp, ties))
 
 
 def whole_polytope(mdp: MDP) -> Face:

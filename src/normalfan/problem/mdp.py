@@ -17,6 +17,7 @@ from normalfan.problem.arrays import (
     BoolArray,
     FloatArray,
     SparseMatrix,
+    check_shape,
     first_index,
     read_distributions,
     read_numbers,
@@ -293,11 +294,7 @@ def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
         start = np.zeros(n_states)
         start[int(numbers)] = 1.0
         return read_only(start)
-    if numbers.shape != (n_states,):
-        raise InputError(
-            f"initial has shape {list(numbers.shape)}, but must be a distribution over the "
-            f"{n_states} states or one state's index: check its length."
-        )
+    check_shape("initial", numbers.shape, (n_states,), "give a chance for each state, or one state's index")
     return read_only(read_distributions("initial", numbers))
 
 
@@ -323,7 +320,7 @@ def check_names(option: str, names: Sequence[str], count: int) -> None:
     """Refuse names that do not name each of `count` things exactly once."""
     if len(names) != count:
         raise InputError(
-            f"{option} hold {len(names)} names, but there are {count} to give: give one name for each."
+            f"{option} has length {len(names)}, but {count} names are needed: give one name for each."
         )
     if len(set(names)) != count:
         places = dict[str, int]()

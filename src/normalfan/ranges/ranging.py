@@ -105,13 +105,9 @@ class Ranging:
         edge = (self.within if tolerated else self.optimal)[i, int(end == "high")] - self.now[i]
         if not np.isfinite(edge):
             return None
-        sweeps, n = self.today.part(slice(i, i + 1)).sweeps, len(self.now)
-        move = np.array([[sign]])
-        picks = sweeps(np.array([[edge]]), move, side=-1.0).picks
-        policy = sweeps.policy(picks, 0)
-        visits = occupancy(self.today.mdp, policy).reshape(-1)
-        taken = self.today.sign * (self.today.features @ visits)
-        return Beyond(read_only(policy), read_only(np.asarray(taken).reshape(n)))
+        policy = self.today.part(slice(i, i + 1)).policy_at(np.array([edge]), np.array([sign]))
+        taken = self.today.sign * (self.today.features @ occupancy(self.today.mdp, policy).reshape(-1))
+        return Beyond(policy, read_only(np.asarray(taken)))
 
     def share(self, error: npt.ArrayLike) -> float:
         """How much of all allowances an error [n] uses up together: Σ_k of error over allowance.
@@ -124,8 +120,7 @@ class Ranging:
         check_finite("error", moved)
         within = self.within
         if self.plan is None and np.ptp(self.exposures, axis=1).any():
-            asymptote = self.today.sweeps.far_out(both_ways(len(self.now)), self.today.plan)
-            within = self.now[:, None] + _ends(self.today, self.today.plan, self.tolerance, asymptote)
+            within = self.now[:, None] + _ends(self.today, self.today.plan, self.tolerance)
         if np.isnan(within[~np.isinf(self.now)]).any():
             return np.inf
         room = np.where(moved > 0, within[:, 1] - self.now, self.now - within[:, 0])
@@ -326,7 +321,11 @@ def _range(
 
 
 def _ends(
-    today: Today, plan: Plan, tolerance: float, asymptote: Swept, own: FloatArray | None = None
+    today: Today,
+    plan: Plan,
+    tolerance: float,
+    asymptote: Swept | None = None,
+    own: FloatArray | None = None,
 ) -> FloatArray:
     """[K, 2]: how far each coefficient may move down and up, as signed moves."""
     far = today.sweeps.far_ends(both_ways(len(today.now)), plan, tolerance, asymptote)

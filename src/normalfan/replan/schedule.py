@@ -1,4 +1,4 @@
-"""When to re-plan, seen from the end.
+"""When it would have been best to re-plan, in hindsight.
 
 The plan of day 0 is there anyway; each later one costs C. With S[d,e] = Σ_{d ≤ t < e} costs[d,t] the cheapest
 schedule is a shortest path, best[e] = min_{d < e} best[d] + S[d,e] + C·[d > 0], and the least regret with

@@ -133,12 +133,24 @@ def range_chart(found: Ranging) -> dict[str, Any] | None:
     }
 
 
-def range_caption(found: Ranging, chart: dict[str, Any] | None) -> str:
-    if chart is None:
-        return "No range ends: there is nothing to draw."
-    left_out = len(found.names) - len(chart["names"])
-    text = "The narrowest ranges first; bars that reach an edge go on."
-    return text + (f" Not drawn: {counted(left_out, 'feature')}." if left_out else "")
+def chart_and_table(
+    found: Ranging, reach: Radius, unit: str, top: int | None
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The data of the chart of ranges, and the texts around it."""
+    chart, rows = range_chart(found), range_rows(found, listed(found, top))
+    of_all = f", the {len(rows)} narrowest of {len(found.names)}" if len(rows) < len(found.names) else ""
+    drawn = "No range ends: there is nothing to draw."
+    if chart is not None:
+        left_out = len(found.names) - len(chart["names"])
+        drawn = "The narrowest ranges first; bars that reach an edge go on."
+        drawn += f" Not drawn: {counted(left_out, 'feature')}." if left_out else ""
+    table = {
+        "caption": f"One at a time, the others standing still{of_all}",
+        "rows": rows,
+        "drawn": drawn,
+        "height": 110 + 22 * len(chart["names"]) if chart else 0,
+    }
+    return chart, {"range_table": table, "sentences": range_sentences(found, reach, unit)}
 
 
 def last_ranges(mdp: MDP, losses: Losses, ties: TieRule) -> tuple[Ranging, Radius] | None:
