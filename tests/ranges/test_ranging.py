@@ -140,7 +140,7 @@ def test_forbidden_actions_are_never_the_next_plan() -> None:
     ranged = nf.ranging(three, closed, tolerance=0)
     assert ranged.optimal[0].tolist() == [-np.inf, 4.0]
     assert np.isnan(ranged.optimal[1]).all()
-    assert ranged.words(1)[0] == "it forbids actions, and is no number to move"
+    assert ranged.words(1)[0] == "it is infinite: it forbids actions, and cannot move"
     assert ranged.share([1.0, 0.0, 0.0]) == pytest.approx(1 / 3)
     assert ranged.share([0.0, 1.0, 0.0]) == np.inf
     assert nf.radius(three, closed, tolerance=3.0, relative=False).lower == 3.0

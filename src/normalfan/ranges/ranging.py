@@ -90,7 +90,7 @@ class Ranging:
     def words(self, i: int) -> tuple[str, str]:
         """Where the plan is optimal and where it costs at most the tolerance, in words."""
         if np.isinf(self.now[i]):
-            return ("it forbids actions, and is no number to move",) * 2
+            return ("it is infinite: it forbids actions, and cannot move",) * 2
         if not self.matters[i]:
             return ("no effect: it costs every plan the same",) * 2
         return _interval(*self.optimal[i]), _interval(*self.within[i])
