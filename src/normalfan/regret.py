@@ -5,8 +5,8 @@ With A the optimal advantages (zero where tied) and W the values of the restrict
     regret r = ⟨q, A⟩,      price Γ = ρ·W_1,      selection error ε = ⟨q, A + E W_{h+1} − W_h⟩
 
 of a play q. For one on the last face r = Γ + ε (Theorem "Exact face-regret decomposition"); the three are
-computed separately, so that their equality is a check: docs/details/regret.md. Off the face r − Γ may be negative, and
-round 0 has no last face.
+computed separately, so that their equality is a check: docs/details/regret.md. Off the face r − Γ may be
+negative, and round 0 has no last face.
 """
 
 from __future__ import annotations

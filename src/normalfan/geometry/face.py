@@ -160,31 +160,20 @@ class Face:
                 f"the face has up to {Decimal(self.n_policies):.3g} vertices, but vertices() lists at most "
                 f"{limit}: pass a larger limit, or use minimise, which lists none."
             )
-        return self._vertices()
+        plans = [
+            (np.full(self.reached.shape, -1), self.mdp.initial > 0)
+        ]  # actions so far, and where they lead
+        for h in range(self.mdp.horizon):
+            plans = [after for plan in plans for after in self._choices(h, *plan)]
+        return (occupancy(self.mdp, as_deterministic_policy(self.mdp, actions)) for actions, _ in plans)
 
-    def _vertices(self) -> Iterator[FloatArray]:
-        """All ways to choose, step by step: a stack instead of recursion, which long horizons exhaust."""
-        actions = np.full(self.reached.shape, -1)
-        open_steps = [self._choices(0, self.mdp.initial > 0)]
-        while open_steps:
-            h = len(open_steps) - 1
-            chosen = next(open_steps[h], None)
-            if chosen is None:
-                open_steps.pop()
-                continue
-            actions[h] = chosen
-            if h + 1 == self.mdp.horizon:
-                yield occupancy(self.mdp, as_deterministic_policy(self.mdp, actions))
-            else:
-                mass = (chosen[:, None] == np.arange(self.mdp.n_actions)).astype(float)
-                open_steps.append(self._choices(h + 1, self.mdp.transitions.push(h, mass) > 0))
-
-    def _choices(self, h: int, reached: BoolArray) -> Iterator[IntArray]:
-        """The ways to take one kept action in each of the reached states, [S], -1 in the others."""
-        actions = np.full(self.mdp.n_states, -1)
+    def _choices(self, h: int, actions: IntArray, reached: BoolArray) -> Iterator[tuple[IntArray, BoolArray]]:
+        """All ways to go on: one kept action in each reached state."""
         for choice in product(*(np.flatnonzero(self.mask[h, s]) for s in np.flatnonzero(reached))):
-            actions[reached] = choice
-            yield actions
+            chosen = actions.copy()
+            chosen[h, reached] = choice
+            mass = (chosen[h, :, None] == np.arange(self.mdp.n_actions)).astype(float)
+            yield chosen, self.mdp.transitions.push(h, mass) > 0
 
     def plot(self) -> Any:
         """Draw how many actions are kept at each step and state, of the first 60; needs `normalfan[plot]`."""

@@ -140,7 +140,7 @@ def transitions_of_moves(
     stacked.sort_indices()
     kernels: Any = [stacked[k * height : (k + 1) * height] for k in range(n_kernels)]
     sizes: tuple[int, ...] = shape
-    if all(_same(kernel, kernels[0]) for kernel in kernels[1:]):
+    if not any((kernel != kernels[0]).nnz for kernel in kernels[1:]):
         stacked = kernels = kernels[0]
         sizes = shape[1:]
     moves = stacked.tocoo()
@@ -151,12 +151,6 @@ def transitions_of_moves(
     if stacked.nnz >= FULL_ENOUGH * stacked.shape[0] * n_states:
         return stacked.toarray().reshape(*sizes, n_states)
     return kernels
-
-
-def _same(kernel: Any, other: Any) -> bool:
-    return all(
-        np.array_equal(getattr(kernel, part), getattr(other, part)) for part in ("indptr", "indices", "data")
-    )
 
 
 def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int]:
