@@ -169,8 +169,6 @@ def run(
                 plays.append(np.array(policy) if keep == "policies" else visits)
             learner.observe(t, loss)
             advance(1)
-    if not entries:
-        raise InputError("losses have no round, but a run needs at least one: check the source.")
     return RunLog(
         **{name: read_only(np.array([entry[name] for entry in entries])) for name in entries[0]},
         clairvoyant=seer is not None,

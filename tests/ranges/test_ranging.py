@@ -77,6 +77,19 @@ def test_words() -> None:
     frame = found.to_frame()
     assert frame.columns[:2] == ["name", "now"]
     assert frame["within_to"].to_list() == [5.5, np.inf, np.inf]
+    assert found.nearest_wall() == ("make", 5.0, 2.5, -2.5, 0.5)
+    assert found.narrowest == [1, 0, 2]
+    bars = found.bars()
+    assert (bars.order, bars.relative, bars.edge) == ([1, 0], True, 4.0 * (0.5 + 2.5 / 3) / 2)
+    np.testing.assert_allclose(bars.within, [[-0.5, bars.edge], [-bars.edge, 2.5 / 3]])
+    ticks = [label.get_text() for label in found.plot().axes[0].get_yticklabels()]
+    assert ticks == [found.names[i] for i in bars.order]
+
+
+def test_nothing_ends_where_every_plan_costs_the_same() -> None:
+    found = nf.ranging(ARMS, nf.FactoredLosses([[3.0]], [[[[1, 1]]]]), tolerance=0)
+    assert found.nearest_wall() is None
+    assert found.bars().order == []
     assert found.plot() is not None
 
 

@@ -342,6 +342,8 @@ def each_round(mdp: MDP, stream: LossStream, at_once: int) -> Iterator[FloatArra
             check_way_on(mdp, loss < np.inf, f"losses[{done}]")
             yield loss
             done += 1
+    if not done:
+        raise InputError("losses have no round, but at least one is needed: check the source.")
 
 
 def as_loss(mdp: MDP, loss: npt.ArrayLike, name: str = "loss") -> FloatArray:

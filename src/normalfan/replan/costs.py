@@ -274,8 +274,7 @@ def _readable_again(mdp: MDP, stream: LossStream) -> LossStream:
 
 
 def _in_memory(mdp: MDP, stream: LossStream) -> ArrayLosses:
-    rounds = list(_each_round(mdp, stream))
-    return ArrayLosses(np.stack(rounds) if rounds else np.empty((0, *mdp.shape)))
+    return ArrayLosses(np.stack(list(_each_round(mdp, stream))))
 
 
 def _trailing_means(mdp: MDP, stream: LossStream, window: int) -> LossStream:
@@ -318,8 +317,6 @@ def _values(mdp: MDP, stream: LossStream) -> FloatArray:
             raise overflow(done + int(np.isfinite(part).argmin()))
         parts.append(part)
         done += len(part)
-    if not parts:
-        raise InputError("losses have no round, but a stream needs at least one: check the source.")
     return np.concatenate(parts)
 
 
