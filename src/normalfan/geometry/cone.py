@@ -103,7 +103,7 @@ def cone_margin(
     ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))
     """
     backup = finite_backup(mdp, as_loss(mdp, loss))
-    if check_number("floor", floor) > 1.0:
+    if check_number("floor", floor, "give a probability, or leave it out to count every state") > 1.0:
         raise InputError(
             f"floor is {floor}, but must be a probability from 0 to 1: leave it out to count every state."
         )

@@ -319,9 +319,7 @@ def _read_allowed(allowed: npt.ArrayLike | None, shape: tuple[int, int, int]) ->
 def check_names(option: str, names: Sequence[str], count: int) -> None:
     """Refuse names that do not name each of `count` things exactly once."""
     if len(names) != count:
-        raise InputError(
-            f"{option} has length {len(names)}, but {count} names are needed: give one name for each."
-        )
+        raise InputError(f"{option} hold {len(names)} names, but {count} are needed: give one name for each.")
     if len(set(names)) != count:
         places = dict[str, int]()
         again = next(i for i, name in enumerate(names) if places.setdefault(name, i) != i)
