@@ -10,6 +10,7 @@ from normalfan.cli import options
 from normalfan.cli.options import Text, at_least, flag, option
 from normalfan.cli.output import check_outputs, print_json, print_paragraphs, print_table, write_rounds
 from normalfan.errors import InputError
+from normalfan.problem.losses import factors_of
 from normalfan.text import number
 
 MOST_ENTRIES = 5000
@@ -95,10 +96,7 @@ def range_(
 
 def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:
     """Every feature, or every entry."""
-    from normalfan.problem.losses import FactoredLosses, Negated
-
-    raw = stream.stream if isinstance(stream, Negated) else stream
-    if not entries and not isinstance(raw, FactoredLosses):
+    if not entries and factors_of(stream) is None:
         raise InputError(
             "losses are not factored, but a range is of a number that the user sets, such as a price: give "
             "--features FILE and coefficients, or --entries to range each entry of the loss."

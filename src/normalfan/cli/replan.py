@@ -12,7 +12,7 @@ import normalfan as nf
 from normalfan.cli import options
 from normalfan.cli.options import Text, at_least, option
 from normalfan.cli.output import check_outputs, complain, print_json, write_rounds
-from normalfan.errors import InputError, check_installed
+from normalfan.errors import InputError, check_installed, check_number
 from normalfan.files import check_target, written_atomically
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ def replan(
     """
     from normalfan.cli.replan_output import document, show
     from normalfan.replan.rules import detectors_installed
-    from normalfan.replan.schedule import check_amount
 
     window = _read_plans(plans)
     check_outputs(out, None)
@@ -74,7 +73,7 @@ def replan(
     elif cost is None:
         raise InputError("--cost is missing, but says what a re-plan costs: give it, or --library 5.")
     else:
-        check_amount("--cost", cost)
+        check_number("--cost", cost, "say what a re-plan costs")
     if holdout is not None:
         _refuse_beside("--holdout", {"--figure": figure})
     mdp = problem.load(model)

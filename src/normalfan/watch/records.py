@@ -28,7 +28,6 @@ from normalfan.problem.losses import FactoredLosses, as_loss, rewards
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.ranging import ranging
 from normalfan.ranges.today import Tolerance
-from normalfan.ranges.walls import nearest_wall
 from normalfan.text import as_json, each_key_once
 from normalfan.watch.feed import LONGEST_LINE
 
@@ -127,7 +126,7 @@ class LineReader:
         theta = self._coefficients(f"theta of round {line.round}", line)
         round_of_one = FactoredLosses(theta[None], self.features.T, feature_names=self.feature_names or None)
         losses = rewards(round_of_one) if self.rewards else round_of_one
-        wall = nearest_wall(ranging(self.mdp, losses, tolerance=tolerance, ties=ties))
+        wall = ranging(self.mdp, losses, tolerance=tolerance, ties=ties).nearest_wall()
         return None if wall is None else wall._asdict()
 
     def _numbers(self, name: str, line: Line) -> Any:
