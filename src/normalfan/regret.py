@@ -5,14 +5,14 @@ With A the optimal advantages (zero where tied) and W the values of the restrict
     regret r = ⟨q, A⟩,      price Γ = ρ·W_1,      selection error ε = ⟨q, A + E W_{h+1} − W_h⟩
 
 of a play q. For one on the last face r = Γ + ε (Theorem "Exact face-regret decomposition"); the three are
-computed apart, so that this is a finding: docs/details/regret.md. Off the face r − Γ may be negative, and
-round 0 has no last face.
+computed separately, so that their equality is a check: docs/details/regret.md. Off the face r − Γ may be
+negative, and round 0 has no last face.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -27,12 +27,12 @@ from normalfan.learners.learner import Clairvoyant, Learner, Moving
 from normalfan.learners.selectors import first_vertex
 from normalfan.plots import new_figure, round_axis
 from normalfan.pricing.blocks import overflow
-from normalfan.pricing.dynamics import MovingBlock, MovingStream
+from normalfan.pricing.dynamics import MovingStream
 from normalfan.pricing.motion import NORMS, in_norm
-from normalfan.pricing.stream import block_rounds, numbered
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_losses, read_only
-from normalfan.problem.losses import Losses, LossStream, as_stream, forbid, names_of_rounds
-from normalfan.problem.mdp import MDP, check_way_on
+from normalfan.pricing.stream import block_rounds
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, read_only
+from normalfan.problem.losses import Losses, LossStream, as_stream, each_round, names_of_rounds
+from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 from normalfan.text import counted, html_table, number
 
@@ -158,6 +158,7 @@ def run(
     plays: list[FloatArray] = []
     with progress_bar("playing", stream.n_rounds, progress) as advance:
         for t, (today, loss) in enumerate(rounds):
+            read_only(loss)
             if seer is not None:
                 _move(learner, today)
                 seer.foresee(loss)
@@ -179,8 +180,6 @@ def run(
                 plays.append(np.array(policy) if keep == "policies" else visits)
             learner.observe(t, loss)
             advance(1)
-    if not entries:
-        raise InputError("losses have no round, but a run needs at least one: check the source.")
     return RunLog(
         **{name: read_only(np.array([entry[name] for entry in entries])) for name in entries[0]},
         clairvoyant=seer is not None,
@@ -194,32 +193,18 @@ def _rounds(
     problems: tuple[MDP, ...], losses: Losses, dynamics_of_round: npt.ArrayLike | None
 ) -> tuple[LossStream, Iterator[tuple[MDP, FloatArray]]]:
     """The losses as a stream, and each round's problem and loss, one by one."""
-    if dynamics_of_round is not None:
-        moving = MovingStream(problems, losses, dynamics_of_round)
-        size = _rounds_at_once(problems[0], moving.losses)
-        return moving.losses, _each_round(moving.blocks(size))
-    if len(problems) > 1:
+    moving = None if dynamics_of_round is None else MovingStream(problems, losses, dynamics_of_round)
+    if moving is None and len(problems) > 1:
         raise InputError(
             "dynamics_of_round is missing, but several problems do not tell which one a round has: pass the "
             "index of each round's."
         )
-    stream, shape = as_stream(losses), problems[0].shape
-    blocks = numbered(stream.blocks(shape, _rounds_at_once(problems[0], stream)))
-    return stream, _each_round((*block, problems * len(block[2])) for block in blocks)
-
-
-def _rounds_at_once(mdp: MDP, stream: LossStream) -> int:
-    return 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)
-
-
-def _each_round(blocks: Iterable[MovingBlock]) -> Iterator[tuple[MDP, FloatArray]]:
-    """Each block but the first begins with a round already seen."""
-    for first_round, shared, block, problems in blocks:
-        check_losses("losses", block, offset=(first_round,))
-        for row in range(shared, len(block)):
-            mdp, loss = problems[row], forbid(problems[row], block[row])
-            check_way_on(mdp, loss < np.inf, f"losses[{first_round + row}]")
-            yield mdp, read_only(loss)
+    mdp, stream = problems[0], as_stream(losses) if moving is None else moving.losses
+    # From an unknown number of rounds one by one: the next may depend on what the learner does.
+    at_once = 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)
+    if moving is not None:
+        return stream, moving.rounds(at_once)
+    return stream, ((mdp, loss) for loss in each_round(mdp, stream, at_once))
 
 
 def _move(learner: Learner, mdp: MDP) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from normalfan.cli.output import AsJson, print_json
-from normalfan.cli.sources import Model, ProblemOptions, with_problem_options
+from normalfan.cli import options
+from normalfan.cli.options import Text, at_least, option
+from normalfan.cli.output import print_json
 from normalfan.errors import InputError
 from normalfan.text import printable
 
@@ -16,29 +17,20 @@ if TYPE_CHECKING:
     from normalfan.report.fan import FanPicture
 
 
-@with_problem_options
+@options.with_problem_options
 def fan(
-    model: Model,
-    at: Annotated[str, typer.Option(metavar="LOSS", help="The origin: loss.npy, or losses.csv:ROUND.")],
-    along: Annotated[
-        tuple[str, str],
-        typer.Option(metavar="D1 D2", help="Two directions: losses, or moves FILE:ROUND..ROUND."),
-    ],
-    problem: ProblemOptions,
+    model: options.Model,
+    at: Annotated[str, option("LOSS", "The origin: loss.npy, or losses.csv:ROUND.")],
+    along: Annotated[tuple[str, str], option("D1 D2", "Two directions: losses, or moves FILE:ROUND..ROUND.")],
+    problem: options.ProblemOptions,
     losses: Annotated[
-        str | None,
-        typer.Option(metavar="LOSSES", help="Draw the path of these losses; a ROUND alone is one of them."),
+        Text, option("LOSSES", "Draw the path of these losses; a ROUND alone is one of them.")
     ] = None,
-    path: Annotated[
-        str | None, typer.Option(metavar="ROUND..ROUND", help="Draw only these rounds of the path.")
-    ] = None,
-    span: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="The range of both axes.")] = (
-        -0.5,
-        1.5,
-    ),
-    size: Annotated[int, typer.Option(metavar="N", help="Grid points on each axis.")] = 61,
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="The picture: .html, .png or .pdf.")] = None,
-    as_json: AsJson = False,
+    path: Annotated[Text, option("ROUND..ROUND", "Draw only these rounds of the path.")] = None,
+    span: Annotated[tuple[float, float], option("LOW HIGH", "The range of both axes.")] = (-0.5, 1.5),
+    size: Annotated[int, option("N", "Grid points on each axis.", **at_least(2))] = 61,
+    out: Annotated[Text, option("FILE", "The picture: .html, .png or .pdf.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Slice the normal fan: which losses have the same optimal plans, and what leaving them costs.
 
@@ -60,7 +52,7 @@ def fan(
             f"zero: choose others."
         )
     stops, prices, rounds = source.path(path)
-    picture = draw_fan(mdp, plane, grid, grid, rounds)
+    picture = draw_fan(mdp, plane, grid, grid, list(rounds))
     if out is not None:
         title = f"The fan of {Path(model).name} at {at}"
         titles = {"title": title, "unit": problem.unit, "right": along[0], "up": along[1]}

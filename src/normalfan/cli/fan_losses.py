@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from normalfan.cli.sources import ProblemOptions
+from normalfan.array_files import map_npy
+from normalfan.cli.options import ProblemOptions, round_of
 from normalfan.errors import InputError
-from normalfan.files import map_npy
 from normalfan.io.frames import existing_file
+from normalfan.io.loss_tables import every_round
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
-from normalfan.problem.losses import LossStream, as_finite_loss, names_of_rounds, rounds_of
+from normalfan.problem.losses import as_finite_loss, names_of_rounds, rounds_of
 from normalfan.problem.mdp import MDP
 
 MOST_STOPS = 1000
@@ -29,8 +30,6 @@ _IN_A_FILE = re.compile(r"(?P<file>.+\.(npy|npz|csv|parquet)):(?P<rounds>.+)")
 
 
 def read_grid(span: tuple[float, float], size: int) -> FloatArray:
-    if size < 2:
-        raise InputError(f"--size is {size}, but a picture needs at least 2 points on each axis: try 61.")
     if not (np.isfinite(span).all() and span[0] < span[1]):
         raise InputError(
             f"--span is {span[0]:g} {span[1]:g}, but it must go from a number to a larger one: try -0.5 1.5."
@@ -62,24 +61,24 @@ class LossReader:
             file, rounds = self.losses, given
         stream = self.problem.losses(file, self.mdp)
         names = [name for name in rounds.split("..", 1) if name] or [rounds]
-        ends = [_round(stream, option, name) for name in names]
-        rows = [losses_of(rounds_of(stream, [t]), self.mdp)[0] for t in ends]
+        ends = [round_of(stream, option, name) for name in names]
+        rows = [every_round(rounds_of(stream, [t]), self.mdp)[0] for t in ends]
         losses = [as_finite_loss(self.mdp, row, f"{option} is drawn") for row in rows]
         return losses[0] if len(losses) == 1 else losses[1] - losses[0]
 
-    def path(self, given: str | None) -> tuple[list[str], list[float], list[FloatArray]]:
+    def path(self, given: str | None) -> tuple[list[str], list[float], FloatArray]:
         """Names, prices and losses of the rounds to draw."""
         if self.losses is None:
             if given is not None:
                 raise InputError(
                     f"--path is {given}, but there are no losses to take it from: pass --losses."
                 )
-            return [], [], []
+            return [], [], np.empty((0, *self.mdp.shape))
         stream = self.problem.losses(self.losses, self.mdp)
         first, last = 0, (stream.n_rounds or 0) - 1
         if given is not None:
             start, _, end = given.partition("..")
-            first, last = _round(stream, "--path", start), _round(stream, "--path", end or start)
+            first, last = round_of(stream, "--path", start), round_of(stream, "--path", end or start)
         if not 0 <= last - first < MOST_STOPS:
             raise InputError(
                 f"the path has {last - first + 1} rounds, but from 1 to {MOST_STOPS} can be drawn: "
@@ -88,19 +87,4 @@ class LossReader:
         part = rounds_of(stream, slice(first, last + 1))
         names = names_of_rounds(stream)
         stops = [names[t] if names else f"round {t}" for t in range(first, last + 1)]
-        return stops, price_stream(self.mdp, part).prices.tolist(), losses_of(part, self.mdp)
-
-
-def _round(stream: LossStream, option: str, name: str) -> int:
-    names, count = names_of_rounds(stream), stream.n_rounds or 0
-    if names and name in names:
-        return names.index(name)
-    if not names and name.isdecimal() and int(name) < count:
-        return int(name)
-    known = f"{names[0]} to {names[-1]}" if names else f"0 to {count - 1}"
-    raise InputError(f"{option} names round {name!r}, but the rounds are {known}: choose one of them.")
-
-
-def losses_of(stream: LossStream, mdp: MDP) -> list[FloatArray]:
-    """The losses of a stream of at most `MOST_STOPS` rounds."""
-    return [np.array(loss) for block in stream.blocks(mdp.shape, MOST_STOPS) for loss in block]
+        return stops, price_stream(self.mdp, part).prices.tolist(), every_round(part, self.mdp)

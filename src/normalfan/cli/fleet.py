@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from normalfan.cli.output import AsJson, complain, print_json
-from normalfan.cli.sources import ProblemOptions, with_problem_options_but
+from normalfan.cli import options
+from normalfan.cli.options import ProblemOptions, Text, argument, option
+from normalfan.cli.output import complain, print_json
 from normalfan.errors import InputError
 from normalfan.text import amount, printable
 
@@ -21,45 +22,35 @@ if TYPE_CHECKING:
 SOME_FAILED = 1
 
 
-@with_problem_options_but("steps", "separator", "decimal")
+@options.with_problem_options_but("steps", "separator", "decimal")
 def fleet(
     problem: ProblemOptions,
     table: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FLEET",
-            show_default=False,
-            help="A .parquet table with a row for each member: member, model, losses (paths), and, if "
-            "needed, features, default, axes, order, horizon, start, rewards.",
+        Text,
+        argument(
+            "FLEET",
+            "A .parquet table with a row for each member: member, model, losses (paths), and, if needed, "
+            "features, default, axes, order, horizon, start, rewards.",
         ),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="One model for all, instead of FLEET.")
-    ] = None,
+    model: Annotated[Text, option("MODEL", "One model for all, instead of FLEET.")] = None,
     losses: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
+        Text,
+        option(
+            "DIR",
+            "With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
         ),
     ] = None,
     gym_module: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MODULE",
-            help="A module whose code the table's models gym:MODULE:ID may run; may be repeated.",
-        ),
+        option("MODULE", "A module whose code the table's models gym:MODULE:ID may run; may be repeated."),
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster with this scheduler.")
-    ] = None,
+    cluster: Annotated[Text, option("ADDRESS", "Run on the Dask cluster with this scheduler.")] = None,
     workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Processes on this machine; one for each core by default.")
+        int | None, option("N", "Processes on this machine; one for each core by default.")
     ] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where results are kept; by default NAME-priced, here.")
-    ] = None,
-    as_json: AsJson = False,
+    out: Annotated[Text, option("DIR", "Where results are kept; by default NAME-priced, here.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Price every member's stream, and add up what the fleet's days cost.
 
@@ -88,22 +79,22 @@ def _members(
     from normalfan.jobs.fleet_members import OPTIONAL
 
     asked = {name: getattr(problem, name) for name in OPTIONAL}
-    options = {name: value for name, value in asked.items() if value is not None and value is not False}
+    given = {name: value for name, value in asked.items() if value is not None and value is not False}
     shared = {name: getattr(problem, name) for name in ("first", "last", "max_memory")}
     if table is not None and model is None and losses is None:
-        if options:
+        if given:
             raise InputError(
-                f"--{next(iter(options))} was given with a table of members, but each row says that for "
+                f"--{next(iter(given))} was given with a table of members, but each row says that for "
                 f"itself: make it a column of {table}."
             )
         return Members.of_table(table, gym_modules=gym_modules, **shared), Path(table).stem
     if table is None and model is not None and losses is not None:
-        if "axes" in options:
+        if "axes" in given:
             raise InputError(
                 "--axes was given with a dataset of tables, but axes are those of arrays: leave it out, or "
                 "list the arrays in a table of members that has the column axes."
             )
-        return Members.of_dataset(model, losses, **options, **shared), Path(losses).name
+        return Members.of_dataset(model, losses, **given, **shared), Path(losses).name
     raise InputError(
         "a fleet is named in part or twice, but must be either a table, or a model with its losses: give "
         "FLEET, or --model MODEL --losses DIR."

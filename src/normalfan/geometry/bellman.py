@@ -61,6 +61,17 @@ def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
     return Backup(loss, values, advantages)
 
 
+def finite_backup(mdp: MDP, loss: FloatArray, name: str = "loss") -> Backup:
+    """The backup of a user's loss [H, S, A], whose sums must be finite."""
+    with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+        backup = optimal_backup(mdp, loss)
+    if not np.isfinite(backup.values).all():
+        raise InputError(
+            f"{name} adds up beyond the range of float64, but sums of all steps must fit: use a larger unit."
+        )
+    return backup
+
+
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:
     """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and the action [H, S], -1 if none.
 

@@ -214,7 +214,7 @@ def _problem_of(member: Mapping[str, Any], gym_modules: Collection[str]) -> str 
     if ":" in module:
         return f"model is {model!r}, but an environment is gym:ID or gym:MODULE:ID: correct it."
     return (
-        f"model is {model!r}, but a table may not have code imported: register the environment, or, if you "
+        f"model is {model!r}, but a table may not import code: register the environment, or, if you "
         f"trust the module, name it with --gym-module {module} (gym_modules in Python)."
     )
 
@@ -312,7 +312,7 @@ def _check_module(module: str, digest: str) -> None:
     """The module that registers environments must be the client's."""
     try:
         same = digest_of_code(module) == digest
-    except ModuleNotFoundError:
+    except InputError:
         same = False
     if not same:
         raise InputError(

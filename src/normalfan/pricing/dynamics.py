@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.change import check_same_spaces
-from normalfan.problem.arrays import FloatArray, IntArray, check_entries, read_numbers, read_only
+from normalfan.problem.arrays import (
+    FloatArray,
+    IntArray,
+    check_entries,
+    check_losses,
+    read_numbers,
+    read_only,
+)
 from normalfan.problem.losses import (
     FactoredLosses,
     IterableLosses,
@@ -26,9 +33,10 @@ from normalfan.problem.losses import (
     Shape,
     are_rewards,
     as_stream,
+    forbid,
     names_of_rounds,
 )
-from normalfan.problem.mdp import MDP
+from normalfan.problem.mdp import MDP, check_way_on
 
 Problems: TypeAlias = MDP | Sequence[MDP] | Iterable[tuple[MDP, npt.ArrayLike]]
 """One problem, K of them, or pairs of a problem and a loss [H, S, A], one for each round."""
@@ -65,6 +73,15 @@ class MovingStream:
             yield first, shared, block, tuple(self.problems[k] for k in of_round[first:done])
         if done < len(of_round):
             raise _other_length(len(of_round), str(done))
+
+    def rounds(self, at_once: int) -> Iterator[tuple[MDP, FloatArray]]:
+        """Each round's problem and validated loss; `at_once` are read together."""
+        for first, shared, block, problems in self.blocks(at_once):
+            check_losses("losses", block, offset=(first,))
+            for row in range(shared, len(block)):
+                mdp, loss = problems[row], forbid(problems[row], block[row])
+                check_way_on(mdp, loss < np.inf, f"losses[{first + row}]")
+                yield mdp, loss
 
     def at_source(self, rounds: Sequence[int], problem: MDP) -> FloatArray | None:
         """[n, H, S, A]: the losses that `problem` would have had in these rounds; None if not told apart."""

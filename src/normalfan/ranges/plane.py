@@ -59,19 +59,17 @@ class Regions:
         """Plan i as a policy [H, S, A]."""
         if self.is_todays:
             return self.today.policy
-        middle = self.polygons[i].mean(axis=0) - self.now
-        sweeps = self.today.sweeps
-        return read_only(sweeps.policy(sweeps(middle[None], np.zeros((1, 2))).picks, 0))
+        return self.today.policy_at(self.polygons[i].mean(axis=0) - self.now, np.zeros(2))
 
     def price(self, x: float, y: float) -> float:
         """What today's plan costs beyond the best one, at a point of the window."""
         if self.is_todays:
-            raise InputError(
-                "price is asked for, but only today's plan is known here: ask nf.regions for all."
-            )
+            raise InputError("price needs all plans, but nf.region finds only today's: use nf.regions.")
         point = np.array([x, y], dtype=np.float64)
         if not ((self.window[:, 0] <= point) & (point <= self.window[:, 1])).all():
-            raise InputError(f"the point ({x}, {y}) is outside, but plans are known in the window: widen it.")
+            raise InputError(
+                f"the point ({x}, {y}) is outside the window, but plans are known only inside: widen it."
+            )
         others = self.kept - np.column_stack([self.values, self.exposures])
         return max(float((self.today.sign * others @ [1.0, *(point - self.now)]).max()), 0.0)
 

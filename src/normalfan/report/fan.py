@@ -15,6 +15,7 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.errors import InputError
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -29,7 +30,7 @@ from normalfan.problem.arrays import (
     read_only,
 )
 from normalfan.problem.losses import IterableLosses, as_finite_loss
-from normalfan.problem.mdp import MDP
+from normalfan.problem.mdp import MDP, follow
 from normalfan.text import counted
 
 # Pale fills, on which dark walls are easy to see.
@@ -186,6 +187,8 @@ def _read_coordinates(name: str, coordinates: npt.ArrayLike) -> FloatArray:
     numbers = read_numbers(name, coordinates)
     check_shape(name, numbers.shape, (numbers.size,), "flatten it, or use np.linspace")
     check_finite(name, numbers)
+    if not numbers.size:
+        raise InputError(f"{name} has no number, but a grid needs at least one: use np.linspace.")
     return numbers.astype(np.float64)
 
 
@@ -198,21 +201,12 @@ def label_faces(
     seen: dict[bytes, int] = {}
     labels, faces = list[int](), list[Face]()
     while some := list(islice(points, at_once)):
-        for mask in _masks(mdp, np.stack(some, axis=-1), ties):
+        kept, _ = follow(mdp, optimal_backup(mdp, np.stack(some, axis=-1)).tied(mdp, ties))
+        for mask in np.moveaxis(kept, -1, 0):
             labels.append(seen.setdefault(mask.tobytes(), len(seen)))
             if len(faces) < len(seen):
                 faces.append(Face(mdp, mask))
     return read_only(np.array(labels).reshape(len(ys), len(xs))), tuple(faces)
-
-
-def _masks(mdp: MDP, losses: FloatArray, ties: TieRule) -> BoolArray:
-    """The masks [n, H, S, A] of the faces of losses [H, S, A, n]: what `optimal_face` does, n at a time."""
-    kept = optimal_backup(mdp, losses).tied(mdp, ties)
-    arriving = mdp.initial[:, None]
-    for h in range(mdp.horizon):
-        kept[h] &= (arriving > 0)[:, None]
-        arriving = mdp.transitions.push(h, kept[h].astype(float))
-    return np.moveaxis(kept, -1, 0)
 
 
 def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule) -> FloatArray:

@@ -46,15 +46,7 @@ from normalfan.report.content import (
 )
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
 from normalfan.report.fan import COLOURS, FanPicture, edges, slice_through
-from normalfan.report.ranges import (
-    LISTED_IN_REPORT,
-    last_ranges,
-    listed,
-    range_caption,
-    range_chart,
-    range_rows,
-    range_sentences,
-)
+from normalfan.report.ranges import LISTED_IN_REPORT, chart_and_table, last_ranges
 from normalfan.text import amount, as_script, counted, percent, printable
 
 FAN_SUFFIXES = (".html", ".png", ".pdf")
@@ -161,7 +153,7 @@ def write_report(
         captions["fan"] = fan_caption(fan, before, at, up, unit)
     ranges: dict[str, Any] = {"range_table": None, "sentences": ()}
     if last := last_ranges(mdp, losses, ties):
-        data["ranges"], ranges = _of_ranges(*last, unit, LISTED_IN_REPORT)
+        data["ranges"], ranges = chart_and_table(*last, unit, LISTED_IN_REPORT)
     write_page(
         path,
         "report.html",
@@ -352,23 +344,8 @@ def write_ranges(
     >>> write_ranges("ranges.html", nf.ranging(arms, losses), nf.radius(arms, losses), title="Two arms")
     ... # doctest: +SKIP
     """
-    chart, texts = _of_ranges(found, reach, unit, top)
+    chart, texts = chart_and_table(found, reach, unit, top)
     write_page(path, "ranges.html", {"unit": unit, "ranges": chart}, title=title, note="", **texts)
-
-
-def _of_ranges(
-    found: Ranging, reach: Radius, unit: str, top: int | None
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The data of the chart of ranges, and the texts around it."""
-    chart, rows = range_chart(found), range_rows(found, listed(found, top))
-    of_all = f", the {len(rows)} narrowest of {len(found.names)}" if len(rows) < len(found.names) else ""
-    table = {
-        "caption": f"One at a time, the others standing still{of_all}",
-        "rows": rows,
-        "drawn": range_caption(found, chart),
-        "height": 110 + 22 * len(chart["names"]) if chart else 0,
-    }
-    return chart, {"range_table": table, "sentences": range_sentences(found, reach, unit)}
 
 
 def check_page_packages() -> None:
