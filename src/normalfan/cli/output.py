@@ -119,6 +119,8 @@ def frame_of_rounds(motion: PricedMotion, summary: Summary) -> polars.DataFrame:
     elif plans.planless:  # the plan of the first round
         since = [None] + [rounds[0]] * (len(rounds) - 1)
         frame.insert_column(1, polars.Series("since", since, dtype=rounds.dtype))
+    if summary.never_changed_prices is None:  # the dynamics move
+        return frame
     return frame.with_columns(polars.Series("never_changed_price", summary.never_changed_prices))
 
 

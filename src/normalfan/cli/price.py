@@ -9,6 +9,7 @@ import typer
 
 import normalfan as nf
 from normalfan.cli import options
+from normalfan.cli.models import OPTION, models_of_rounds
 from normalfan.cli.options import Text, at_least, option
 from normalfan.cli.output import (
     check_outputs,
@@ -40,6 +41,14 @@ def price(
     plan: Annotated[
         Text, option("FILE", "Price this plan: a table of state, action (and step, and probability).")
     ] = None,
+    model_of_round: Annotated[
+        Text,
+        option(
+            "FILE",
+            "The rounds that have another model: a table of round and model (a file beside the table), and "
+            "of features if losses are factored.",
+        ),
+    ] = None,
     by: Annotated[
         Literal["week", "month", "year"] | None,
         option("PERIOD", "Sum prices by week, month or year, if rounds are dates."),
@@ -63,10 +72,10 @@ def price(
     """
     from normalfan.dates import gaps_between
 
-    asked = {"--against": against, "--forecast": forecast, "--plan": plan}
+    asked = {"--against": against, "--forecast": forecast, "--plan": plan, OPTION: model_of_round}
     given = [name for name, option in asked.items() if option is not None]
     if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} are given, but only one plan is priced: drop one of them.")
+        raise InputError(f"{' and '.join(given)} are given, but only one of them can be: drop the others.")
     check_outputs(out, report)
     if against not in (None, "first") and not (against.isdecimal() and int(against)):
         raise InputError(
@@ -82,9 +91,15 @@ def price(
         which = problem.plan(plan, mdp)
     elif against is not None:
         which = against if against == "first" else int(against)
-    motion = nf.price_stream(mdp, stream, against=which, progress=True)
+    problems: Any = mdp
+    priced: Any = stream
+    moving: dict[str, Any] = {}
+    if model_of_round is not None:
+        problems, priced, of_round = models_of_rounds(model_of_round, mdp, stream, losses, problem)
+        moving = {"dynamics_of_round": of_round}
+    motion = nf.price_stream(problems, priced, against=which, progress=True, **moving)
     periods = None if by is None else motion.by_period(by)
-    summary = nf.summarise(mdp, stream, motion, costliest=top or LISTED_IN_TERMINAL)
+    summary = nf.summarise(problems, priced, motion, costliest=top or LISTED_IN_TERMINAL)
     frame = frame_of_rounds(motion, summary)
     gaps = gaps_between(motion.round_names)
     if out is not None:
@@ -92,7 +107,7 @@ def price(
     if report is not None:
         heading = title if title is not None else f"{Path(losses).name} on {Path(model).name}"
         texts: dict[str, Any] = {"title": heading, "unit": problem.unit, "summary": summary}
-        nf.report.write_report(report, mdp, stream, motion, **texts, top=top or LISTED_IN_REPORT)
+        nf.report.write_report(report, problems, priced, motion, **texts, top=top or LISTED_IN_REPORT)
     if as_json:
         missing = [{"round": late, "since": before} for late, before in gaps]
         document = {"summary": summary.to_dict(), "gaps": missing}

@@ -6,7 +6,7 @@ problem of round t. Then θ and (P, Φ) are two *sources* that can be told apart
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import islice
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.change import check_same_spaces
+from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import (
     FloatArray,
     IntArray,
@@ -123,6 +124,13 @@ class LossesOfProblems(LossStream):
         losses: FloatArray = (self.transposed[k] @ self.coefficients[rounds].T).T
         return losses.reshape(-1, *self.shape)
 
+    def part(self, rows: slice | Sequence[int], names: Sequence[str] | None) -> LossesOfProblems:
+        """Some of the rounds, as `rounds_of` asks for them."""
+        some = copy(self)
+        some.coefficients, some.of_round = self.coefficients[rows], self.of_round[rows]
+        some.round_names = None if names is None else tuple(names)
+        return some
+
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         for start in range(0, self.n_rounds, rounds):
             numbers = np.arange(max(start - 1, 0), min(start + rounds, self.n_rounds))
@@ -131,6 +139,18 @@ class LossesOfProblems(LossStream):
             for k in np.unique(own).tolist():
                 block[own == k] = self.under(k, numbers[own == k])
             yield block
+
+
+def rounds_again(
+    problems: Problems, losses: Losses, motion: PricedMotion
+) -> tuple[Callable[[int], MDP], LossStream]:
+    """The problem of each round, and the losses, of what `price_stream` was given and returned."""
+    if isinstance(problems, MDP):
+        return lambda _: problems, as_stream(losses)
+    every: Any = tuple(problems)
+    of_round = np.zeros(len(motion.prices), dtype=int) if motion.moved is None else motion.moved.dynamics
+    moving = MovingStream(every, losses, of_round)
+    return lambda t: moving.problems[moving.of_round[t]], moving.losses
 
 
 def blocks_of_pairs(pairs: Iterable[tuple[MDP, npt.ArrayLike]]) -> Iterator[MovingBlock]:

@@ -77,8 +77,10 @@ class Plans:
                 f"one: drop the others."
             )
 
-    def crossing(self, mdp: MDP, stream: LossStream, t: int, near: FloatArray, *, ties: TieRule) -> Crossing:
-        """What the plan of round t costs, and where; `near`: see `last_two`."""
+    def crossing(
+        self, mdp: MDP, stream: LossStream, t: int, near: FloatArray, before: MDP, *, ties: TieRule
+    ) -> Crossing:
+        """What the plan of round t costs, and where; `near`: see `last_two`; `before`: the last problem."""
         loss = near[-1]
         if self.policy is not None:
             return price_policy(mdp, self.policy, loss, ties=ties)
@@ -86,7 +88,7 @@ class Plans:
             maker = last_two(mdp, self.forecasts, t)[-1]
         else:
             maker = near[0] if self.age == 1 else last_two(mdp, stream, t - self.age if self.age else 0)[-1]
-        return price(optimal_face(mdp, maker, ties=ties), loss, ties=ties)
+        return price(optimal_face(before, maker, ties=ties).under(mdp), loss, ties=ties)
 
 
 OLD = "the old plan"

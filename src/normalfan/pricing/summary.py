@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.dynamics import rounds_again
 from normalfan.pricing.motion import CostliestCell, PricedMotion, norm_name
 from normalfan.pricing.plans import FIRST, PREVIOUS, Plans
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, IntArray
-from normalfan.problem.losses import Losses, as_stream, rounds_of
+from normalfan.problem.losses import Losses, rounds_of
 from normalfan.problem.mdp import MDP
 from normalfan.text import counted, html_table, number, printable
 
@@ -40,6 +42,19 @@ class CostlyRound:
     variation: float  # how far the loss moved
     variation_rank: int  # 1 + the number of rounds that moved further
     cell: CostliestCell | None  # None where only a closer reading of a near-tie finds a price
+
+
+@dataclass(frozen=True, slots=True)
+class MovedSummary:
+    """The rounds whose dynamics are not those of the round before, in a few numbers: sums over them."""
+
+    rounds: int  # how many
+    price: float  # what keeping the plan cost
+    until_surprise: float  # if plans are made anew at the first unforeseen move
+    market_alone: float  # had only the losses, or prices, moved
+    dynamics_alone: float  # had only the dynamics moved
+    interaction: float  # the rest, of either sign
+    unsplit: int  # rounds that are in none of the last three, for one of the two cannot move alone
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,7 +81,7 @@ class Summary:
     crossed: int  # rounds whose optimal face is not that of the plan
     total: float  # the sum of all prices
     one_round_old: float  # the total if the plan of the round before is kept
-    never_changed: float  # the total if the plan of the first round is kept
+    never_changed: float | None  # the total if the plan of the first round is kept; None if dynamics move
     value: float  # the sum of all best expected losses J*, or rewards
     costliest: tuple[CostlyRound, ...]  # costliest first; rounds without a price are left out
     norm: str  # of the loss variation
@@ -76,7 +91,8 @@ class Summary:
     ambiguous: int  # rounds whose price or crossing depends on a near-tie
     total_lowest: float  # the exact total is at least this
     total_highest: float  # and at most this; they differ by rounding, and by the open near-ties
-    never_changed_prices: FloatArray = field(compare=False)  # [T]: of the plan of the first round
+    never_changed_prices: FloatArray | None = field(compare=False)  # [T]: of the plan of the first round
+    moved: MovedSummary | None = None  # of the rounds whose dynamics moved; None if there is one problem
 
     def __repr__(self) -> str:
         top = ", ".join(f"{printable(one.name):.40} ({number(one.price)})" for one in self.costliest[:3])
@@ -96,15 +112,16 @@ class Summary:
         return {name: entry for name, entry in asdict(self).items() if not isinstance(entry, np.ndarray)}
 
     def _in_short(self) -> str:
-        return (
+        text = (
             f"{counted(self.rounds, 'round')}, {self.free:,} free, {self.negligible:,} negligible, "
-            f"{self.priced:,} priced, price {number(self.total)} "
-            f"(never changed: {number(self.never_changed)})"
+            f"{self.priced:,} priced, price {number(self.total)}"
         )
+        never = self.never_changed
+        return text if never is None else f"{text} (never changed: {number(never)})"
 
 
 def summarise(
-    mdp: MDP,
+    mdp: MDP | Sequence[MDP],
     losses: Losses,
     motion: PricedMotion,
     *,
@@ -116,7 +133,8 @@ def summarise(
 
     Parameters
     ----------
-    mdp : MDP
+    mdp : MDP or sequence of MDP
+        The problem that was priced, or the problems if they move.
     losses : array_like [T, H, S, A] or LossStream
         The losses that were priced; they must be readable a second time.
     motion : PricedMotion
@@ -143,18 +161,18 @@ def summarise(
     >>> summarise(arms, losses, nf.price_stream(arms, losses)).costliest[0].cell.paid
     0.5
     """
-    stream = as_stream(losses)
+    problem_of, stream = rounds_again(mdp, losses, motion)
     rounds_of(stream, slice(1))  # refuses what was used up
 
     def prices_of(plans: Plans) -> FloatArray:
         if motion.plans.name == plans.name:
             return motion.prices
         against = "first" if plans is FIRST else "previous"
-        return price_stream(mdp, stream, against=against, ties=ties, detail="prices").prices
+        return price_stream(problem_of(0), stream, against=against, ties=ties, detail="prices").prices
 
     kinds = kinds_of_rounds(motion)
     planless = motion.plans.planless
-    unchanging = prices_of(FIRST)
+    unchanging = prices_of(FIRST) if motion.moved is None else None
     moved = motion.variation(norm)
     ranks = ranks_from_largest(moved)
     costly = tuple(
@@ -180,7 +198,7 @@ def summarise(
         crossed=int(np.count_nonzero(motion.crossed)),
         total=motion.total,
         one_round_old=math.fsum(prices_of(PREVIOUS)),
-        never_changed=math.fsum(unchanging),
+        never_changed=None if unchanging is None else math.fsum(unchanging),
         value=math.fsum(motion.values),
         costliest=costly,
         norm=norm_name(norm),
@@ -191,6 +209,22 @@ def summarise(
         total_lowest=_sum_rounded(motion.lowest_prices, -math.inf),
         total_highest=_sum_rounded(motion.highest_prices, math.inf),
         never_changed_prices=unchanging,
+        moved=None if motion.moved is None else _moved(motion, motion.moved.dynamics),
+    )
+
+
+def _moved(motion: PricedMotion, dynamics: IntArray) -> MovedSummary:
+    changed = np.flatnonzero(np.diff(dynamics)) + 1
+    parts = {
+        name: getattr(motion, name)[changed] for name in ("market_alone", "dynamics_alone", "interaction")
+    }
+    told = np.isfinite(parts["interaction"])
+    return MovedSummary(
+        rounds=len(changed),
+        price=math.fsum(motion.prices[changed]),
+        until_surprise=math.fsum(motion.until_surprise[changed]),
+        **{name: math.fsum(column[told]) for name, column in parts.items()},
+        unsplit=int(np.count_nonzero(~told)),
     )
 
 

@@ -326,6 +326,9 @@ def rounds_of(
             return FactoredLosses(stream.coefficients[rows], stream.features, **known)
         case Negated():
             return Negated(rounds_of(stream.stream, rows, names))
+    if (part := getattr(stream, "part", None)) is not None:
+        some: LossStream = part(rows, names)
+        return some
     raise InputError(
         f"losses are {type(stream).__name__}, but looking at a round again needs losses that can be read "
         f"again: pass an array, a file or factored losses."

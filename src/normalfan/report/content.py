@@ -18,7 +18,7 @@ import numpy as np
 
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.plans import FIRST, PREVIOUS, Plans, keeping
-from normalfan.pricing.summary import NEGLIGIBLE, Summary
+from normalfan.pricing.summary import NEGLIGIBLE, MovedSummary, Summary
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.regret import Decomposition
 from normalfan.report.costliest import AttributionMap, CostliestRounds
@@ -54,7 +54,11 @@ def summary_paragraphs(summary: Summary, unit: str) -> list[str]:
         f"{amount(summary.total, unit)} in all; the expected {'rewards' if summary.rewards else 'losses'} of "
         f"the best plans add up to {amount(summary.value, unit)}."
     )
-    paragraphs = [how_often, _old_and_older(summary, unit)]
+    paragraphs = [how_often]
+    if summary.never_changed is not None:
+        paragraphs.append(_old_and_older(summary, summary.never_changed, unit))
+    if summary.moved is not None:
+        paragraphs.append(what_moved(summary.moved, unit))
     if summary.costliest:
         paragraphs += [_costliest_round(summary, unit), _beside_variation(summary)]
     if summary.ambiguous:
@@ -84,9 +88,27 @@ def sense(rewards: bool) -> str:
     return "reward" if rewards else "loss"
 
 
-def _old_and_older(summary: Summary, unit: str) -> str:
+def what_moved(moved: MovedSummary, unit: str) -> str:
+    """Which part of the price is the market's, and which the equipment's."""
+    cost, anew = amount(moved.price, unit), amount(moved.until_surprise, unit)
+    text = (
+        f"In {counted(moved.rounds, 'round')} the dynamics moved, too. Keeping the plan cost {cost} there "
+        f"({anew} if a new plan is made at the first state that could not have been), "
+        f"{_split(moved.market_alone, moved.dynamics_alone, moved.interaction, unit)}."
+    )
+    if moved.unsplit:
+        text += f" {counted(moved.unsplit, 'round')} could not be split: one of the two cannot move alone."
+    return text
+
+
+def _split(market: float, dynamics: float, interaction: float, unit: str) -> str:
+    parts = (amount(part, unit) for part in (market, dynamics, interaction))
+    return "market alone {}, dynamics alone {}, interaction {}".format(*parts)
+
+
+def _old_and_older(summary: Summary, never_changed: float, unit: str) -> str:
     """What a plan one round old costs beside one that is never changed; what was said is not said again."""
-    old, first = amount(summary.one_round_old, unit), amount(summary.never_changed, unit)
+    old, first = amount(summary.one_round_old, unit), amount(never_changed, unit)
     if summary.plan == PREVIOUS.name:
         return f"The plan of the first round, never changed, would have cost {first}."
     one_round = f"A plan one round old would have cost {old}"

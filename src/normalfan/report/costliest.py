@@ -16,8 +16,9 @@ and both add up to the price: J(u) − J(v) = ⟨u, A⟩, as v is optimal.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.plans import last_two
 from normalfan.pricing.summary import ranks_from_largest
 from normalfan.problem.arrays import FloatArray
-from normalfan.problem.losses import Losses, as_stream
+from normalfan.problem.losses import LossStream
 from normalfan.problem.mdp import MDP, Labels
 from normalfan.report.fan import MOST_CELLS
 from normalfan.text import amount, number, percent
@@ -124,10 +125,14 @@ class AttributionMap:
 
 
 def read_costliest(
-    mdp: MDP, losses: Losses, motion: PricedMotion, ties: TieRule, top: int = LISTED
+    problem_of: Callable[[int], MDP],
+    stream: LossStream,
+    motion: PricedMotion,
+    ties: TieRule,
+    top: int = LISTED,
 ) -> CostliestRounds:
-    stream = as_stream(losses)
-    n_rounds, n_cells = len(motion.prices), math.prod(mdp.shape)
+    shape = problem_of(0).shape
+    n_rounds, n_cells = len(motion.prices), math.prod(shape)
     if stream.n_rounds not in (None, n_rounds):
         raise InputError(
             f"losses hold {stream.n_rounds} rounds, but {n_rounds} were priced: pass the losses that "
@@ -137,26 +142,34 @@ def read_costliest(
     attributed = most_expensive(motion.prices, share=SHARE, at_most=affordable)
     listed = motion.costliest(top).tolist()
     # The costliest round; if none was priced, the one before which the loss moved furthest.
-    centre = int((motion.prices if motion.prices.any() else motion.variation("l2")).argmax())
+    # A slice of the fan is of one problem: it is not looked for where the dynamics moved.
+    steady = np.array([t > 0 and problem_of(t) is problem_of(t - 1) for t in range(n_rounds)])
+    weights = motion.prices if motion.prices[steady].any() else motion.variation("l2")
+    centre = int(np.where(steady, weights, 0.0).argmax())
     reach = min(12, max(1, MOST_CELLS // (8 * n_cells)))
-    nearby = range(max(centre - reach, 0), min(centre + reach, n_rounds - 1) + 1)
+    nearby = [
+        t
+        for t in range(max(centre - reach, 0), min(centre + reach, n_rounds - 1) + 1)
+        if problem_of(t) is problem_of(centre)
+    ]
 
-    tables, changes = Tables(mdp), dict[int, tuple[PlanStep, ...]]()
-    paid = np.zeros(mdp.shape[:2])
+    tables, changes = cache(Tables), dict[int, tuple[PlanStep, ...]]()
+    paid = np.zeros(shape[:2])
     for t in sorted({*attributed, *listed}):
+        mdp = problem_of(t)
         near = last_two(mdp, stream, t)
-        crossing = motion.plans.crossing(mdp, stream, t, near, ties=ties)
+        crossing = motion.plans.crossing(mdp, stream, t, near, problem_of(max(t - 1, 0)), ties=ties)
         if t in attributed:
             paid += crossing.attribution.sum(axis=2)
         if t in listed:
-            changes[t] = plan_steps(tables, crossing, near[-1], ties=ties)
+            changes[t] = plan_steps(tables(mdp), crossing, near[-1], ties=ties)
     return CostliestRounds(
         changes={t: changes[t] for t in listed},
         attribution=paid,
         attributed=len(attributed),
         attributed_price=math.fsum(motion.prices[attributed]),
         centre=centre,
-        around={t: np.array(last_two(mdp, stream, t)[-1]) for t in nearby},
+        around={t: np.array(last_two(problem_of(t), stream, t)[-1]) for t in nearby},
     )
 
 
@@ -226,9 +239,17 @@ def rows_of(
         where = "a near-tie"
         if cell is not None:
             where = f"{cell.step}, {cell.state}: {cell.action} → {cell.best_action}"
+        if motion.moved is not None and t > 0 and motion.moved.dynamics[t] != motion.moved.dynamics[t - 1]:
+            where += f". The dynamics moved: {_split(motion, t, unit)}"
         sums = math.fsum(step.paid for step in steps), math.fsum(step.cash for step in steps)
         rows.append(Row(t, motion.round_name(t), numbers, where, plan, *sums, len(steps) - len(plan)))
     return rows
+
+
+def _split(motion: PricedMotion, t: int, unit: str) -> str:
+    names = ("market alone", "dynamics alone", "interaction", "until surprise")
+    parts = ((name, float(getattr(motion, name.replace(" ", "_"))[t])) for name in names)
+    return ", ".join(f"{name} {amount(part, unit)}" for name, part in parts if not math.isnan(part))
 
 
 def _worth_listing(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:

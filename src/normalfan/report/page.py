@@ -18,6 +18,7 @@ from normalfan.errors import InputError, check_installed, check_whole
 from normalfan.files import check_target, written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.plots import new_figure
+from normalfan.pricing.dynamics import rounds_again
 from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.pricing.summary import Summary, summarise
 from normalfan.problem.losses import Losses
@@ -54,7 +55,7 @@ FAN_SUFFIXES = (".html", ".png", ".pdf")
 
 def write_report(
     path: str | Path,
-    mdp: MDP,
+    mdp: MDP | Sequence[MDP],
     losses: Losses,
     motion: PricedMotion,
     *,
@@ -73,7 +74,7 @@ def write_report(
     ----------
     path : str or Path
         The file to write.
-    mdp, losses, motion : MDP, array [T, H, S, A] or LossStream, PricedMotion
+    mdp, losses, motion : MDP or sequence of MDP, array [T, H, S, A] or LossStream, PricedMotion
         What `price_stream(mdp, losses, ties=ties)` was given and returned; some losses are read again.
     title, unit, note : str
         The heading, the unit of the losses such as "$", and a sentence under the title, such as a source.
@@ -108,7 +109,9 @@ def write_report(
     def name_of(t: int) -> str:
         return motion.round_name(t) if motion.round_names else f"round {t}"
 
-    costliest = read_costliest(mdp, losses, motion, ties, top)
+    problem_of, stream = rounds_again(mdp, losses, motion)
+    costliest = read_costliest(problem_of, stream, motion, ties, top)
+    shown, last_problem = problem_of(costliest.centre), problem_of(len(motion.prices) - 1)
     if summary is None:
         summary = summarise(mdp, losses, motion, norm=norm, ties=ties)
     elif (summary.rounds, summary.norm) != (len(motion.prices), norm):
@@ -116,7 +119,7 @@ def write_report(
             f"summary is of {summary.rounds} rounds in the norm {summary.norm}, but the report is of "
             f"{len(motion.prices)} rounds in the norm {norm}: make it from the same motion and norm."
         )
-    paid = fold(costliest.attribution, motion.by_step.sum(axis=0), mdp.labels)
+    paid = fold(costliest.attribution, motion.by_step.sum(axis=0), shown.labels)
     words = {
         "unit": unit,
         "norm": norm_symbol(norm),
@@ -144,7 +147,7 @@ def write_report(
     }
     # The slice shows what the plan of the round before costs.
     if motion.plans.age == 1 and (
-        sliced := slice_through(mdp, costliest.around, costliest.centre, name_of, ties)
+        sliced := slice_through(shown, costliest.around, costliest.centre, name_of, ties)
     ):
         fan, up = sliced
         before, at = name_of(costliest.centre - 1), name_of(costliest.centre)
@@ -152,7 +155,7 @@ def write_report(
         data["fan"] = fan_chart(fan, f"from {before} to {at}", up, stops, prices)
         captions["fan"] = fan_caption(fan, before, at, up, unit)
     ranges: dict[str, Any] = {"range_table": None, "sentences": ()}
-    if last := last_ranges(mdp, losses, ties):
+    if last := last_ranges(last_problem, stream, ties):
         data["ranges"], ranges = chart_and_table(*last, unit, LISTED_IN_REPORT)
     write_page(
         path,
@@ -169,7 +172,7 @@ def write_report(
         most_carried=MOST_CARRIED,
         n_rounds=len(motion.prices),
         size=", ".join(
-            counted(n, one) for n, one in zip(mdp.shape, ("step", "state", "action"), strict=True)
+            counted(n, one) for n, one in zip(shown.shape, ("step", "state", "action"), strict=True)
         ),
         what_a_price_is=what_a_price_is(motion.plans),
         **words,
