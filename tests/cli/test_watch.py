@@ -156,7 +156,7 @@ def test_rewards_stay_rewards(run: Run) -> None:
     assert run(*KEPT, "--rewards", lines=lines["loss"][:2]).code == 0
     ended = run(*KEPT, lines=lines["loss"])
     assert (ended.code, ended.out) == (2, "")
-    assert "the features (or --rewards) are not those" in ended.err
+    assert "the features (or --rewards, or the models) are not those" in ended.err
 
 
 def test_no_standard_input_is_a_sentence(run: Run) -> None:

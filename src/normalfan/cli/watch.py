@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -42,6 +43,14 @@ def watch(
             "RULE",
             "Raise an alarm: price>100, price>1% (of the value), total>5000, margin<1e-3, crossed, "
             "ambiguous. Can be given several times.",
+        ),
+    ] = None,
+    models: Annotated[
+        list[str] | None,
+        option(
+            "NAME=FILE",
+            'Another model that a line may name ("model": "NAME"), with the same steps, states and actions; '
+            "NAME=FILE,FEATURES if it has features of its own. Can be given several times.",
         ),
     ] = None,
     rule: Annotated[
@@ -91,6 +100,7 @@ def watch(
     from normalfan.replan.rules import parse_rule
     from normalfan.watch import AlarmRule
     from normalfan.watch.metrics import MetricsFile
+    from normalfan.watch.watcher import LineModel
 
     _check_files(state, out, status)
     for name, source in {"model": model, "features": problem.features}.items():
@@ -108,7 +118,7 @@ def watch(
     metrics = MetricsFile(prometheus, model) if prometheus else None
     mdp = problem.load(model)
     names, features = problem.feature_table(mdp)
-    settings = {
+    settings: dict[str, Any] = {
         "features": features,
         "feature_names": names,
         "rewards": problem.rewards,
@@ -122,6 +132,8 @@ def watch(
         "longest": int(max_line * 2**20),
         "pauses": True,
     }
+    if models:
+        settings["models"] = {"": LineModel(mdp, features, names), **_named_models(models, mdp, problem)}
     try:
         tally = _watch(mdp, state, out, settings)
     except BrokenPipeError:  # of standard output: nobody reads the prices any more
@@ -162,9 +174,32 @@ def _watch(mdp: MDP, state: str | None, out: str | None, settings: dict[str, Any
         shown = _descriptor("standard output", sys.stdout)
         with feed:
             return Watcher(Monitor(mdp), print_records, on_bad_line=print_records, **settings).run(feed)
-    with open_journal(mdp, state, out) as journal, feed:
+    others = [one.mdp for one in settings.get("models", {}).values()]
+    with open_journal(mdp, state, out, others=others) as journal, feed:
         settings |= {"on_bad_line": print_diagnostic, "progress": journal.progress, "latency": LATENCY}
         return Watcher(journal.monitor, journal.commit, **settings).run(feed)
+
+
+def _named_models(given: list[str], mdp: MDP, problem: options.ProblemOptions) -> dict[str, Any]:
+    """The models of --models by their names, each with its features."""
+    from normalfan.geometry.change import check_same_spaces
+    from normalfan.watch.watcher import LineModel
+
+    named: dict[str, Any] = {}
+    for text in given:
+        name, _, files = text.partition("=")
+        model, _, features = files.partition(",")
+        if not (name and model) or name in named:
+            raise InputError(
+                f"--models is {text!r}, but must be NAME=FILE with a name that no other has: "
+                f"write derated=derated.npz."
+            )
+        own = replace(problem, features=features) if features else problem
+        other = own.load(model)
+        check_same_spaces(mdp, other, f"--models {name}")
+        names, table = own.feature_table(other)
+        named[name] = LineModel(other, table, names)
+    return named
 
 
 def _descriptor(name: str, stream: TextIO | None) -> int:

@@ -16,7 +16,7 @@ and both add up to the price: J(u) − J(v) = ⟨u, A⟩, as v is optimal.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,12 +27,13 @@ from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.crossing import Crossing
+from normalfan.pricing.dynamics import rounds_again
 from normalfan.pricing.kernels import Tables
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.plans import last_two
 from normalfan.pricing.summary import ranks_from_largest
 from normalfan.problem.arrays import FloatArray
-from normalfan.problem.losses import LossStream
+from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP, Labels
 from normalfan.report.fan import MOST_CELLS
 from normalfan.text import amount, number, percent
@@ -125,12 +126,9 @@ class AttributionMap:
 
 
 def read_costliest(
-    problem_of: Callable[[int], MDP],
-    stream: LossStream,
-    motion: PricedMotion,
-    ties: TieRule,
-    top: int = LISTED,
+    mdp: MDP | Sequence[MDP], losses: Losses, motion: PricedMotion, ties: TieRule, top: int = LISTED
 ) -> CostliestRounds:
+    problem_of, stream = rounds_again(mdp, losses, motion)
     shape = problem_of(0).shape
     n_rounds, n_cells = len(motion.prices), math.prod(shape)
     if stream.n_rounds not in (None, n_rounds):
@@ -156,13 +154,13 @@ def read_costliest(
     tables, changes = cache(Tables), dict[int, tuple[PlanStep, ...]]()
     paid = np.zeros(shape[:2])
     for t in sorted({*attributed, *listed}):
-        mdp = problem_of(t)
-        near = last_two(mdp, stream, t)
-        crossing = motion.plans.crossing(mdp, stream, t, near, problem_of(max(t - 1, 0)), ties=ties)
+        now, before = problem_of(t), problem_of(max(t - 1, 0))
+        near = last_two(now, stream, t)
+        crossing = motion.plans.crossing(now, stream, t, near, before, ties=ties)
         if t in attributed:
             paid += crossing.attribution.sum(axis=2)
         if t in listed:
-            changes[t] = plan_steps(tables(mdp), crossing, near[-1], ties=ties)
+            changes[t] = plan_steps(tables(now), crossing, near[-1], ties=ties)
     return CostliestRounds(
         changes={t: changes[t] for t in listed},
         attribution=paid,

@@ -110,7 +110,7 @@ def write_report(
         return motion.round_name(t) if motion.round_names else f"round {t}"
 
     problem_of, stream = rounds_again(mdp, losses, motion)
-    costliest = read_costliest(problem_of, stream, motion, ties, top)
+    costliest = read_costliest(mdp, losses, motion, ties, top)
     shown, last_problem = problem_of(costliest.centre), problem_of(len(motion.prices) - 1)
     if summary is None:
         summary = summarise(mdp, losses, motion, norm=norm, ties=ties)

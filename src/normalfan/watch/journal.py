@@ -17,7 +17,7 @@ from __future__ import annotations
 import fcntl
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,12 +54,14 @@ class Progress:
 class Journal:
     """A state and its output, open and locked; `monitor` and `progress` are those of the last commit."""
 
-    def __init__(self, mdp: MDP, state: Path, out: IO[bytes]) -> None:
+    def __init__(self, mdp: MDP, state: Path, out: IO[bytes], others: Sequence[MDP] = ()) -> None:
         self.state = state
         self.out = out
         if state.exists():
             arrays = _read_state(state)
-            self.monitor = Monitor.from_arrays(arrays, mdp, state)
+            last = stored(arrays, "fingerprint", "U", state)
+            now = next((one for one in others if one.fingerprint == last), mdp)
+            self.monitor = Monitor.from_arrays(arrays, now, state)
             self.progress = _progress(arrays, state)
             self._length, self._checksum = (stored_count(arrays, n, state) for n in ("length", "checksum"))
             pending = arrays["pending"].tobytes()
@@ -122,7 +124,9 @@ class Journal:
 
 
 @contextmanager
-def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journal]:
+def open_journal(
+    mdp: MDP, state: str | Path, out: str | Path, *, others: Sequence[MDP] = ()
+) -> Iterator[Journal]:
     """Open and lock a state and its output, and finish what the last process began.
 
     Parameters
@@ -131,6 +135,8 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
         The problem whose losses arrive.
     state, out : str or Path
         The state, and the output to which records are appended; made if they do not exist.
+    others : sequence of MDP
+        Further models that lines may name: the last round may have had one of them.
 
     Yields
     ------
@@ -161,7 +167,7 @@ def open_journal(mdp: MDP, state: str | Path, out: str | Path) -> Iterator[Journ
     with _locked(state.with_name(state.name + ".lock"), state), _locked(out, out) as output:
         _sync_directory(out.parent)
         remove_drafts(state)
-        journal = Journal(mdp, state, output)
+        journal = Journal(mdp, state, output, others)
         yield journal
         journal.check_unmoved()
         os.fsync(output.fileno())

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,7 @@ class Line:
     round: int
     key: str  # one of `KEYS`
     numbers: Any
+    model: str = ""  # the name of its model, if it names one
 
 
 class LineReader:
@@ -66,8 +67,10 @@ class LineReader:
         longest: int = LONGEST_LINE,
         *,
         rewards: bool = False,
+        models: Collection[str] = (),
     ) -> None:
         self.mdp = mdp
+        self.models = models  # that a line may name
         self.rewards = rewards
         self.longest = longest
         self.feature_names = tuple(feature_names)
@@ -91,6 +94,12 @@ class LineReader:
                 f"the limit with --max-line."
             )
         document = _parsed(line)
+        model = document.pop("model", "") if self.models else ""
+        if not isinstance(model, str) or (model and model not in self.models):
+            known = ", ".join(map(repr, self.models))
+            raise InputError(
+                f"model is {str(model)[:40]!r}, but the models are {known}: name one of them, or none."
+            )
         keys = sorted(set(document) - {"round"})
         if "round" not in document or len(keys) != 1 or keys[0] not in KEYS:
             shown = ", ".join(repr(key)[:40] for key in list(document)[:4]) or "nothing"
@@ -106,7 +115,7 @@ class LineReader:
                 f"round is {shown}, but must be an integer (of at most 2^53): "
                 f"number the rounds in the order in which they happen."
             )
-        return Line(number, keys[0], document[keys[0]])
+        return Line(number, keys[0], document[keys[0]], model)
 
     def is_of_rewards(self, line: Line) -> bool:
         """Whether the numbers of a line are rewards."""
@@ -167,9 +176,11 @@ def as_line(record: dict[str, Any]) -> bytes:
     return as_json(record).encode(errors="backslashreplace") + b"\n"
 
 
-def digest_of_loss(loss: FloatArray) -> int:
-    """64 bits that tell a loss from another, signed."""
-    return int.from_bytes(hashlib.blake2b(loss.data, digest_size=8).digest(), signed=True)
+def digest_of_round(loss: FloatArray, model: str) -> int:
+    """64 bits that tell a loss, and the model that it names, from others; signed."""
+    digest = hashlib.blake2b(loss.data, digest_size=8)
+    digest.update(model.encode(errors="backslashreplace"))
+    return int.from_bytes(digest.digest(), signed=True)
 
 
 def _checked_features(mdp: MDP, features: npt.ArrayLike) -> Any:

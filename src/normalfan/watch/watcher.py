@@ -11,10 +11,11 @@ the bit, and a block that is refused is priced line by line.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy.typing as npt
@@ -23,13 +24,14 @@ from normalfan.errors import InputError
 from normalfan.pricing.monitor import Monitor, PricedRound
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
+from normalfan.problem.mdp import MDP
 from normalfan.ranges.today import Tolerance
 from normalfan.text import amount
 from normalfan.watch.alarms import AlarmRule
 from normalfan.watch.feed import LONGEST_LINE
 from normalfan.watch.journal import Progress
 from normalfan.watch.metrics import MetricsFile, Tally
-from normalfan.watch.records import Line, LineReader, as_line, digest_of_loss
+from normalfan.watch.records import Line, LineReader, as_line, digest_of_round
 from normalfan.watch.service import LiveRule, Served
 
 if TYPE_CHECKING:
@@ -49,6 +51,16 @@ class Gathered(NamedTuple):
     loss: FloatArray
     of_rewards: bool
     wall: dict[str, Any] | None
+    model: str
+    problem: MDP
+
+
+class LineModel(NamedTuple):
+    """A model that lines may name, and the features that their coefficients multiply in it."""
+
+    mdp: MDP
+    features: Any = None
+    feature_names: Sequence[str] = ()
 
 
 class Watcher:
@@ -66,6 +78,8 @@ class Watcher:
         The names of the K features, for coefficients by name.
     rewards : bool
         Whether `loss` and `theta` hold rewards, to be maximised.
+    models : mapping of str to LineModel, optional
+        The models that a line may name, and under "" the one of lines that name none.
     progress : Progress, optional
         What was counted before, if the monitor is a resumed one.
     rules : sequence of AlarmRule
@@ -116,6 +130,7 @@ class Watcher:
         features: npt.ArrayLike | None = None,
         feature_names: Sequence[str] = (),
         rewards: bool = False,
+        models: Mapping[str, LineModel] | None = None,
         progress: Progress | None = None,
         rules: Sequence[AlarmRule] = (),
         rule: StoredRule | None = None,
@@ -134,13 +149,29 @@ class Watcher:
         self.rules = tuple(rules)
         self.strict = strict
         self.latency = latency
-        self._reader = LineReader(monitor.mdp, features, feature_names, longest, rewards=rewards)
+        models = models or {"": LineModel(monitor.mdp, features, feature_names)}
+        named = [name for name in models if name]
+        self._readers = {
+            name: LineReader(*model, longest, rewards=rewards, models=named) for name, model in models.items()
+        }
+        self._reader = self._readers[""]
         self._features = self._reader.digest_of_meaning()
+        if named:
+            meanings = {
+                name: (one.mdp.fingerprint, one.digest_of_meaning()) for name, one in self._readers.items()
+            }
+            self._features += hashlib.sha256(repr(sorted(meanings.items())).encode()).hexdigest()
+            if rule is not None:
+                raise InputError(
+                    "a rule is given with several models, but it holds a plan in one of them: leave out "
+                    "--rule or --models."
+                )
         self.tally = Tally(progress or Progress(rounds=monitor.rounds, total=monitor.total))
         if progress and progress.rounds and progress.features != self._features:
             raise InputError(
-                "the features (or --rewards) are not those of the rounds priced before, but a watch resumes "
-                "only with its own: give the same, or none as before, or two new paths to start again."
+                "the features (or --rewards, or the models) are not those of the rounds priced before, but a "
+                "watch resumes only with its own: give the same, or none as before, or two new paths to "
+                "start again."
             )
         if tolerance is not None and self._reader.features is None:
             raise InputError(
@@ -203,19 +234,23 @@ class Watcher:
                 self._check_repeated(read)
                 self.tally.skipped += 1
             else:
-                loss, of_rewards, wall = self._reader.loss(read), self._reader.is_of_rewards(read), None
+                reader = self._readers[read.model]
+                loss, of_rewards, wall = reader.loss(read), reader.is_of_rewards(read), None
                 if self._tolerance is not None:
-                    wall = self._reader.nearest_wall(read, self._tolerance, self.monitor.pricer.ties)
-                self._gathered.append(Gathered(number, read.round, loss, of_rewards, wall))
+                    wall = reader.nearest_wall(read, self._tolerance, self.monitor.pricer.ties)
+                one = Gathered(number, read.round, loss, of_rewards, wall, read.model, reader.mdp)
+                self._gathered.append(one)
         except InputError as error:
             self._refuse(number, error)
 
     def _check_repeated(self, line: Line) -> None:
         priced = dict(self.tally.progress.recent).get(line.round)
-        if priced is not None and priced != digest_of_loss(self._reader.loss(line)):
+        loss = self._readers[line.model].loss(line)
+        if priced is not None and priced != digest_of_round(loss, line.model):
             raise InputError(
-                f"round {line.round} comes again with another {line.key}, but a round that was priced stays "
-                f"as it was: give a correction a new number, or start again with new paths."
+                f"round {line.round} comes again with another {line.key}, or of another model, but a round "
+                f"that was priced stays as it was: give a correction a new number, or start again with new "
+                f"paths."
             )
 
     def _refuse(self, number: int, error: InputError) -> None:
@@ -234,7 +269,7 @@ class Watcher:
         numbers, losses = [one.round for one in gathered], [one.loss for one in gathered]
         served: list[Served | None] = [None] * len(gathered)
         try:
-            priced = self.monitor.update_block(numbers, losses)
+            priced = self.monitor.update_block(numbers, losses, [one.problem for one in gathered])
             if self._live:
                 prices = [step.price for step, _ in priced]
                 served[:] = self._live.follow(self.tally.progress.service, numbers, losses, prices)
@@ -257,7 +292,9 @@ class Watcher:
         tally, before = self.tally, self.tally.progress
         raised = [str(rule) for rule in self.rules if rule.raised_by(step, before.total, total)]
         record: dict[str, Any] = {"round": step.round, "since": before.last_round}
-        record |= {field.name: getattr(step, field.name) for field in fields(step)}
+        record |= {field.name: getattr(step, field.name) for field in fields(step) if field.name != "moved"}
+        if len(self._readers) > 1:
+            record |= {"model": one.model or None, "moved": step.moved and asdict(step.moved)}
         if (cell := step.costliest) is not None:
             record["costliest"] = {"step": cell.step, "state": cell.state, "action": cell.action}
             record["costliest"] |= {"best_action": cell.best_action, "price": cell.paid}
@@ -281,7 +318,7 @@ class Watcher:
             crossings=before.crossings + step.crossed,
             alarms=before.alarms + len(raised),
             features=self._features,
-            recent=(*before.recent[1 - REMEMBERED :], (step.round, digest_of_loss(one.loss))),
+            recent=(*before.recent[1 - REMEMBERED :], (step.round, digest_of_round(one.loss, one.model))),
             service=served.service if served else None,
         )
         tally.priced += 1
