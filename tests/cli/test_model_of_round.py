@@ -111,3 +111,14 @@ def test_only_the_plan_of_the_round_before_is_priced(files: Path) -> None:
     answer = call(*asked(files, "--against", "first"))
     assert answer.code == 2
     assert "--against and --model-of-round are given" in answer.err
+
+
+def test_replan_keeps_plans_through_the_models(files: Path) -> None:
+    given = ("--features", files / "new.csv", "--model-of-round", files / "models.csv", "--cost", 500)
+    answer = call("replan", files / "new.npz", files / "prices.csv", *given, "--no-detectors", "--json")
+    assert answer.code == 0, answer.err
+    plain = call("replan", files / "new.npz", files / "prices.csv", *given[:2], *given[4:], "--json")
+    assert json.loads(answer.out) != json.loads(plain.out)
+    refused = call("replan", files / "new.npz", files / "prices.csv", *given[:4], "--library", 2)
+    assert refused.code == 2
+    assert "--model-of-round is given, but means nothing with --library" in refused.err

@@ -13,12 +13,15 @@ OPTION = "--model-of-round"
 
 
 def models_of_rounds(
-    source: str, mdp: nf.MDP, stream: nf.LossStream, losses: str, problem: ProblemOptions
-) -> tuple[list[nf.MDP], Any, list[int]]:
-    """The problems, the losses (one stream for each, if features differ) and the problem of each round.
+    source: str | None, mdp: nf.MDP, stream: nf.LossStream, losses: str, problem: ProblemOptions
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The problems, the losses (one stream for each, if features differ) and `dynamics_of_round` by name.
 
-    Rounds that the table does not name have `mdp`. Files are looked for in the folder of the table.
+    Rounds that the table `source` does not name have `mdp`; without a table that and the losses are all.
+    Files are looked for in the folder of the table.
     """
+    if source is None:
+        return mdp, stream, {}
     from normalfan.io.frames import Dialect
     from normalfan.io.tables import read_table
 
@@ -37,4 +40,4 @@ def models_of_rounds(
                 own = replace(problem, features=str(folder / files[1]))
                 streams.append(own.losses(losses, problems[-1]))
         of_round[round_of(stream, OPTION, names[row])] = known[files]
-    return problems, streams if len(columns) == 2 else stream, of_round
+    return problems, streams if len(columns) == 2 else stream, {"dynamics_of_round": of_round}

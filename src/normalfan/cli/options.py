@@ -77,6 +77,16 @@ SafeCsv = Annotated[
 AsJson = Annotated[bool, flag("--json", "Print one JSON document on standard output instead of text.")]
 
 
+ModelOfRound = Annotated[
+    Text,
+    option(
+        "FILE",
+        "The rounds that have another model: a table of round and model (a file beside the table), and of "
+        "features if losses are factored.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class ProblemOptions:
     """How a problem and its losses are read: the options that commands share."""

@@ -41,14 +41,7 @@ def price(
     plan: Annotated[
         Text, option("FILE", "Price this plan: a table of state, action (and step, and probability).")
     ] = None,
-    model_of_round: Annotated[
-        Text,
-        option(
-            "FILE",
-            "The rounds that have another model: a table of round and model (a file beside the table), and "
-            "of features if losses are factored.",
-        ),
-    ] = None,
+    model_of_round: options.ModelOfRound = None,
     by: Annotated[
         Literal["week", "month", "year"] | None,
         option("PERIOD", "Sum prices by week, month or year, if rounds are dates."),
@@ -91,12 +84,7 @@ def price(
         which = problem.plan(plan, mdp)
     elif against is not None:
         which = against if against == "first" else int(against)
-    problems: Any = mdp
-    priced: Any = stream
-    moving: dict[str, Any] = {}
-    if model_of_round is not None:
-        problems, priced, of_round = models_of_rounds(model_of_round, mdp, stream, losses, problem)
-        moving = {"dynamics_of_round": of_round}
+    problems, priced, moving = models_of_rounds(model_of_round, mdp, stream, losses, problem)
     motion = nf.price_stream(problems, priced, against=which, progress=True, **moving)
     periods = None if by is None else motion.by_period(by)
     summary = nf.summarise(problems, priced, motion, costliest=top or LISTED_IN_TERMINAL)

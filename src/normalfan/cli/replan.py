@@ -10,6 +10,7 @@ import typer
 
 import normalfan as nf
 from normalfan.cli import options
+from normalfan.cli.models import OPTION, models_of_rounds
 from normalfan.cli.options import Text, at_least, option
 from normalfan.cli.output import check_outputs, complain, print_json, write_rounds
 from normalfan.errors import InputError, check_installed, check_number
@@ -43,6 +44,7 @@ def replan(
     ] = None,
     plans: Annotated[str, option("last|mean:N", "The loss a plan is made for.")] = "last",
     known: options.Known = "before",
+    model_of_round: options.ModelOfRound = None,
     detectors: Annotated[
         bool, typer.Option(help="Compare with the drift detectors of river (some seconds).")
     ] = True,
@@ -69,6 +71,7 @@ def replan(
     if library is not None:
         after = known == "after"
         given = {"--cost": cost, "--holdout": holdout, "--figure": figure, "--known after": after or None}
+        given |= {OPTION: model_of_round}
         _refuse_beside("--library", given)
     elif cost is None:
         raise InputError("--cost is missing, but says what a re-plan costs: give it, or --library 5.")
@@ -82,7 +85,8 @@ def replan(
     if cost is None:
         result = nf.replan.plan_library(mdp, stream, cast("int", library), window=window, progress=True)
     else:
-        costs = nf.replan.holding_costs(mdp, stream, window=window, known=known, progress=True)
+        problems, priced, moving = models_of_rounds(model_of_round, mdp, stream, losses, problem)
+        costs = nf.replan.holding_costs(problems, priced, window=window, known=known, progress=True, **moving)
         if detectors and not detectors_installed():
             complain(NO_RIVER)
             detectors = False

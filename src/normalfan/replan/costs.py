@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.bellman import optimal_backup
@@ -24,6 +25,7 @@ from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import overflow
 from normalfan.pricing.crossing import price
+from normalfan.pricing.dynamics import MovingStream
 from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, price_stream
 from normalfan.problem.arrays import BoolArray, FloatArray, read_only
 from normalfan.problem.losses import (
@@ -41,6 +43,7 @@ from normalfan.problem.losses import (
 )
 from normalfan.problem.mdp import MDP, check_way_on
 from normalfan.progress import progress_bar
+from normalfan.replan.moving_costs import costs_through_dynamics
 from normalfan.text import counted
 
 BATCH_BYTES = 2**22  # of losses that are planned for at once: what a processor's cache holds
@@ -120,9 +123,10 @@ class HoldingCosts:
 
 
 def holding_costs(
-    mdp: MDP,
+    mdp: MDP | Sequence[MDP],
     losses: Losses,
     *,
+    dynamics_of_round: npt.ArrayLike | None = None,
     window: int = 1,
     known: Known = "before",
     reading: Reading = "plan",
@@ -133,9 +137,12 @@ def holding_costs(
 
     Parameters
     ----------
-    mdp : MDP
+    mdp : MDP or sequence of MDP
+        Several, if the dynamics move: a plan, a table of actions, is kept through them.
     losses : array_like or LossStream
         One round a day.
+    dynamics_of_round : array_like of int [T], optional
+        Which of several problems each day has; then `window` and `reading` are the default ones.
     window : int
         A plan is made for the mean of so many last losses.
     known : {"before", "after"}
@@ -165,8 +172,20 @@ def holding_costs(
     """
     check_choice("known", known, get_args(Known))
     check_choice("reading", reading, get_args(Reading))
-    stream = as_stream(losses)
-    costs, values = costs_of_plans(mdp, stream, window, ties, reading=reading, progress=progress)
+    stream: LossStream
+    if isinstance(mdp, MDP) and dynamics_of_round is None:
+        stream = as_stream(losses)
+        costs, values = costs_of_plans(mdp, stream, window, ties, reading=reading, progress=progress)
+    elif dynamics_of_round is None or isinstance(mdp, MDP) or (window, reading) != (1, "plan"):
+        raise InputError(
+            "plans are kept through several problems only as they are, made for the last day: pass a list of "
+            "problems with dynamics_of_round, and leave window and reading out."
+        )
+    else:
+        moving = MovingStream(mdp, losses, dynamics_of_round)
+        stream = moving.losses
+        costs, values = costs_through_dynamics(moving, ties)
+        values = read_only(0.0 - values if are_rewards(stream) else values)
     costs, names = _from_first_day_on(costs), names_of_rounds(stream)
     before = HoldingCosts(costs, values, "before", int(window), names, are_rewards(stream))
     return before if known == "before" else before.learned_after()
