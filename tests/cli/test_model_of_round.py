@@ -92,7 +92,7 @@ def test_without_features_of_its_own_a_model_takes_the_losses_as_they_are(
     ("rows", "sentence"),
     [
         ({"round": ["2021-01-03"]}, "has the columns round, but needs round, model"),
-        ({"round": ["1999-01-03"], "model": ["derated.npz"]}, "--model-of-round names round '1999-01-03'"),
+        ({"round": ["1999-01-03"], "model": ["derated.npz"]}, "line 2 names the round '1999-01-03'"),
         ({"round": ["2021-01-03"] * 2, "model": ["derated.npz"] * 2}, "2021-01-03"),
         ({"round": ["2021-01-03"], "model": ["missing.npz"]}, "missing.npz"),
     ],
@@ -122,3 +122,30 @@ def test_replan_keeps_plans_through_the_models(files: Path) -> None:
     refused = call("replan", files / "new.npz", files / "prices.csv", *given[:4], "--library", 2)
     assert refused.code == 2
     assert "--model-of-round is given, but means nothing with --library" in refused.err
+
+
+def test_a_member_of_a_fleet_may_have_other_models(files: Path, tmp_path: Path) -> None:
+    row = {"model": "new.npz", "losses": "prices.csv", "features": "new.csv"}
+    moving, missing = (row | {"model_of_round": name} for name in ("models.csv", "missing.csv"))
+    rows = [{"member": "still"} | row, {"member": "moving"} | moving, {"member": "lost"} | missing]
+    polars.DataFrame(rows).write_parquet(files / "fleet.parquet")
+    members = nf.jobs.Members.of_table(files / "fleet.parquet")
+    result = nf.jobs.price_fleet(members, tmp_path / "priced", nf.jobs.Serial())
+    priced = {row["member"]: row for row in polars.read_parquet(result.members).iter_rows(named=True)}
+    assert priced["moving"]["total"] == expected(files).total
+    assert priced["still"]["total"] != priced["moving"]["total"]
+    assert "is its model_of_round" in priced["lost"]["problem"]
+
+    def key_of_moving() -> str:
+        (cell,) = nf.jobs.fleet.FleetCells(members)
+        return cell.key
+
+    # A model that only the table names decides whether a result is still good.
+    before = key_of_moving()
+    worse = nf.io.load_mdp(files / "new.npz")
+    kept = (files / "derated.npz").read_bytes()
+    nf.io.save_mdp(worse, files / "derated.npz")
+    try:
+        assert key_of_moving() != before
+    finally:
+        (files / "derated.npz").write_bytes(kept)

@@ -30,7 +30,7 @@ def fleet(
         argument(
             "FLEET",
             "A .parquet table with a row for each member: member, model, losses (paths), and, if needed, "
-            "features, default, axes, order, horizon, start, rewards.",
+            "features, model_of_round, default, axes, order, horizon, start, rewards.",
         ),
     ] = None,
     model: Annotated[Text, option("MODEL", "One model for all, instead of FLEET.")] = None,

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
@@ -137,6 +137,21 @@ class ProblemOptions:
     def losses(self, source: str, mdp: nf.MDP) -> nf.LossStream:
         written = self._given("features", "default", "axes", "rewards", "separator", "decimal", "max_memory")
         return nf.io.open_losses(source, mdp, **written, **self._given("order", "first", "last"))
+
+    def moving(self, source: str | None, mdp: nf.MDP, losses: str) -> tuple[Any, Any, dict[str, Any]]:
+        """The problems, their losses, and `dynamics_of_round` by name, with the table of --model-of-round."""
+        stream = self.losses(losses, mdp)
+        if source is None:
+            return mdp, stream, {}
+        from normalfan.io.dynamics import problems_of_rounds
+        from normalfan.io.frames import Dialect
+
+        def reopen(features: str, other: nf.MDP) -> nf.LossStream:
+            return replace(self, features=features).losses(losses, other)
+
+        return problems_of_rounds(
+            source, mdp, stream, self.load, reopen, Dialect(self.separator, self.decimal)
+        )
 
     def plan(self, source: str, mdp: nf.MDP) -> FloatArray:
         return nf.io.read_plan(source, mdp, **self._given("separator", "decimal"))

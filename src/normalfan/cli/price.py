@@ -9,7 +9,6 @@ import typer
 
 import normalfan as nf
 from normalfan.cli import options
-from normalfan.cli.models import OPTION, models_of_rounds
 from normalfan.cli.options import Text, at_least, option
 from normalfan.cli.output import (
     check_outputs,
@@ -65,7 +64,8 @@ def price(
     """
     from normalfan.dates import gaps_between
 
-    asked = {"--against": against, "--forecast": forecast, "--plan": plan, OPTION: model_of_round}
+    asked = {"--against": against, "--forecast": forecast, "--plan": plan}
+    asked["--model-of-round"] = model_of_round
     given = [name for name, option in asked.items() if option is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are given, but only one of them can be: drop the others.")
@@ -76,7 +76,7 @@ def price(
             f"them."
         )
     mdp = problem.load(model)
-    stream = problem.losses(losses, mdp)
+    problems, stream, moving = problem.moving(model_of_round, mdp, losses)
     which: Any = "previous"
     if forecast is not None:
         which = problem.losses(forecast, mdp)
@@ -84,10 +84,9 @@ def price(
         which = problem.plan(plan, mdp)
     elif against is not None:
         which = against if against == "first" else int(against)
-    problems, priced, moving = models_of_rounds(model_of_round, mdp, stream, losses, problem)
-    motion = nf.price_stream(problems, priced, against=which, progress=True, **moving)
+    motion = nf.price_stream(problems, stream, against=which, progress=True, **moving)
     periods = None if by is None else motion.by_period(by)
-    summary = nf.summarise(problems, priced, motion, costliest=top or LISTED_IN_TERMINAL)
+    summary = nf.summarise(problems, stream, motion, costliest=top or LISTED_IN_TERMINAL)
     frame = frame_of_rounds(motion, summary)
     gaps = gaps_between(motion.round_names)
     if out is not None:
@@ -95,7 +94,7 @@ def price(
     if report is not None:
         heading = title if title is not None else f"{Path(losses).name} on {Path(model).name}"
         texts: dict[str, Any] = {"title": heading, "unit": problem.unit, "summary": summary}
-        nf.report.write_report(report, problems, priced, motion, **texts, top=top or LISTED_IN_REPORT)
+        nf.report.write_report(report, problems, stream, motion, **texts, top=top or LISTED_IN_REPORT)
     if as_json:
         missing = [{"round": late, "since": before} for late, before in gaps]
         document = {"summary": summary.to_dict(), "gaps": missing}

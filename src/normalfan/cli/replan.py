@@ -10,7 +10,6 @@ import typer
 
 import normalfan as nf
 from normalfan.cli import options
-from normalfan.cli.models import OPTION, models_of_rounds
 from normalfan.cli.options import Text, at_least, option
 from normalfan.cli.output import check_outputs, complain, print_json, write_rounds
 from normalfan.errors import InputError, check_installed, check_number
@@ -71,7 +70,7 @@ def replan(
     if library is not None:
         after = known == "after"
         given = {"--cost": cost, "--holdout": holdout, "--figure": figure, "--known after": after or None}
-        given |= {OPTION: model_of_round}
+        given |= {"--model-of-round": model_of_round}
         _refuse_beside("--library", given)
     elif cost is None:
         raise InputError("--cost is missing, but says what a re-plan costs: give it, or --library 5.")
@@ -80,13 +79,12 @@ def replan(
     if holdout is not None:
         _refuse_beside("--holdout", {"--figure": figure})
     mdp = problem.load(model)
-    stream = problem.losses(losses, mdp)
+    problems, stream, moving = problem.moving(model_of_round, mdp, losses)
     result: PlanLibrary | Recommendation | RegretCurve
     if cost is None:
         result = nf.replan.plan_library(mdp, stream, cast("int", library), window=window, progress=True)
     else:
-        problems, priced, moving = models_of_rounds(model_of_round, mdp, stream, losses, problem)
-        costs = nf.replan.holding_costs(problems, priced, window=window, known=known, progress=True, **moving)
+        costs = nf.replan.holding_costs(problems, stream, window=window, known=known, progress=True, **moving)
         if detectors and not detectors_installed():
             complain(NO_RIVER)
             detectors = False

@@ -21,6 +21,7 @@ import polars
 
 from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
+from normalfan.io.dynamics import files_of_rounds
 from normalfan.jobs.cells import Cell, Store
 from normalfan.jobs.engines import Engine
 from normalfan.jobs.fleet_members import SCHEMA, Members, files_of, read_member
@@ -182,7 +183,8 @@ def _look_up(member: dict[str, Any]) -> tuple[dict[str, Any], str]:
     digests = []
     for name, path in files_of(member).items():
         try:
-            for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+            files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+            for file in [*files, *(files_of_rounds(path) if name == "model_of_round" else ())]:
                 status = file.stat()
                 if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device has no end
                     raise ValueError("not a regular file")

@@ -12,7 +12,7 @@ import reprlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,6 +22,8 @@ import polars
 
 from normalfan.errors import InputError, check_installed
 from normalfan.io import load_mdp, open_losses
+from normalfan.io.dynamics import problems_of_rounds
+from normalfan.io.frames import Dialect
 from normalfan.io.tables import check_columns
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import kinds_of_rounds
@@ -30,7 +32,8 @@ from normalfan.problem.mdp import MDP
 from normalfan.sources import digest_of_code
 
 REQUIRED = ("member", "model", "losses")
-PATHS = ("model", "losses", "features")
+LOADING = ("horizon", "start", "max_memory")
+PATHS = ("model", "losses", "features", "model_of_round")
 
 ROWS_AT_ONCE = 8192  # of a table, that are read together
 NAMES_AT_ONCE = 1_000_000  # that are compared with each other together
@@ -47,7 +50,7 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "rewards": ((bool,), "a boolean, true or false"),
 }
 
-OPTIONAL = ("features", *TYPES)
+OPTIONAL = ("features", "model_of_round", *TYPES)
 KINDS = ("free", "negligible", "priced")  # of rounds
 
 SCHEMA: dict[str, Any] = {
@@ -118,9 +121,9 @@ class Members:
         max_memory: int | None = None,
     ) -> Members:
         """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
-        `default`, `axes`, `order`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its
-        folder. Models `gym:MODULE:ID`, which import a module, are priced only if it is one of `gym_modules`.
-        Of every stream the rounds from `first` to `last` are priced.
+        `model_of_round`, `default`, `axes`, `order`, `horizon`, `start`, `rewards`, as in `normalfan price`;
+        paths start at its folder. Models `gym:MODULE:ID`, which import a module, are priced only if it is one
+        of `gym_modules`. Of every stream the rounds from `first` to `last` are priced.
         """
         table = Path(path).absolute()
         with _readable(table):
@@ -268,11 +271,25 @@ def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
 
 
 def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) -> tuple[MDP, LossStream]:
-    mdp = load(member["model"], **{name: member.get(name) for name in ("horizon", "start", "max_memory")})
+    mdp = load(member["model"], **{name: member.get(name) for name in LOADING})
     names = ("features", "default", "axes", "order", "first", "last", "max_memory")
     options: dict[str, Any] = {name: member.get(name) for name in names}
     stream = open_losses(member["losses"], mdp, **options)
     return mdp, rewards(stream) if member.get("rewards") else stream
+
+
+def _in_motion(
+    member: Mapping[str, Any], mdp: MDP, stream: LossStream, load: Callable[..., MDP]
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The problems of a member, its losses, and which problem each round has if there are several."""
+    if "model_of_round" not in member:
+        return mdp, stream, {}
+
+    def reopen(features: str, _: MDP) -> LossStream:
+        return read_member({**member, "features": features}, load)[1]
+
+    other = partial(load, **{name: member.get(name) for name in LOADING})
+    return problems_of_rounds(member["model_of_round"], mdp, stream, other, reopen, Dialect())
 
 
 def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, Any]:
@@ -289,7 +306,8 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
         check_installed("gymnasium", f"{member['model']} needs it on {platform.node()}", "gym")
     try:
         mdp, stream = read_member(member, load)
-        motion = price_stream(mdp, stream, detail="prices")
+        problems, losses, moving = _in_motion(member, mdp, stream, load)
+        motion = price_stream(problems, losses, detail="prices", **moving)
     except InputError as error:
         return {"member": member["member"], "problem": str(error)}
     kinds = kinds_of_rounds(motion)
