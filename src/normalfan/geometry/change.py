@@ -83,7 +83,9 @@ def foreseen(before: MDP, after: MDP) -> Foreseen | None:
     for h, (old, new) in enumerate(_kernels(before, after)):
         row = np.repeat(np.arange(new.shape[0]), np.diff(new.indptr))
         known = np.repeat(np.arange(old.shape[0]), np.diff(old.indptr)) * after.n_states + old.indices
-        common = np.isin(row * after.n_states + new.indices, known)
+        # Rows and their columns are in order, and so are these keys.
+        keys = row * after.n_states + new.indices
+        common = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
         # Where the last step leads does not matter.
         steps = slice(0, -1) if stationary else slice(h, min(h + 1, after.horizon - 1))
         here = np.asarray(after.reachable[steps].any(axis=0))

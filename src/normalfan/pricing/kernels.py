@@ -100,9 +100,7 @@ def sweep_for(tables: Tables, ties: TieRule, *, full: bool) -> Sweep:
     mdp, problem = tables.mdp, tables.problem()
     is_bandit = mdp.shape[:2] == (1, 1)
     kernel = bandit if is_bandit else successors if problem.rows is None else dense
-    # What rounding can explain is in doubt, however narrow the rule.
-    rounding = 0.0 if is_bandit else 8 * (2 * mdp.most_successors + 4) * UNIT
-    rule = (ties.absolute * ties.band, max(ties.relative * ties.band, rounding))
+    rule = near_ties(mdp, ties)
 
     def sweep(losses: FloatArray) -> Swept:
         swept: Swept = kernel.sweep(problem, losses, rule, full)
@@ -110,6 +108,13 @@ def sweep_for(tables: Tables, ties: TieRule, *, full: bool) -> Sweep:
         return swept
 
     return sweep
+
+
+def near_ties(mdp: MDP, ties: TieRule) -> tuple[float, float]:
+    """Up to which advantage a tie is in doubt: a floor, and a slope on the size of the values."""
+    # What rounding can explain is in doubt, however narrow the rule.
+    rounding = 0.0 if mdp.shape[:2] == (1, 1) else 8 * (2 * mdp.most_successors + 4) * UNIT
+    return ties.absolute * ties.band, max(ties.relative * ties.band, rounding)
 
 
 def reachable_states(mdp: MDP) -> States:

@@ -3,15 +3,16 @@
 The price of a round is that of the policies that do, at *every* state, what was optimal the round before,
 judged by today's advantages under today's dynamics (`normalfan.geometry.change`; docs/details/moving.md). A
 plan crosses to other dynamics as a row of numbers that are 0 where it keeps an action and 1 elsewhere: as a
-loss its values are 0 under any transitions, and its ties are the plan. Both rounds of a change are read with
-care at all states, so that near-ties are enclosed as they are within one problem.
+loss its values are 0 under any transitions, and its ties are the plan. Both rounds of a change are read at
+all states: in plain floats and, where a near-tie is open, with care, so that it is enclosed as it is within
+one problem.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -23,13 +24,20 @@ from normalfan.geometry.change import effective_loss, foreseen, transition_varia
 from normalfan.geometry.face import completed
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.blocks import BlockPricer, Columns, overflow, variations_of
+from normalfan.pricing.kernels import near_ties
 from normalfan.pricing.reading import Reader, Reading
-from normalfan.problem.arrays import FloatArray, check_losses
+from normalfan.problem.arrays import BoolArray, FloatArray, check_losses
 from normalfan.problem.losses import forbid
 from normalfan.problem.mdp import MDP, check_way_on
 
 AtSource: TypeAlias = Callable[[Sequence[int], MDP], FloatArray | None]
 """The losses [n, H, S, A] that a problem would have had in some rounds; None if they do not depend on it."""
+
+Settled: TypeAlias = tuple[FloatArray, float]
+"""Advantages [H, S, A] that are 0 exactly where they count as none, and the size of the values."""
+
+Rows: TypeAlias = tuple[FloatArray, FloatArray]
+"""The plan that a round keeps, 0 where it keeps an action, and the round's settled advantages; [H, S, A]."""
 
 PLAN_COLUMNS = ("prices", "crossed")
 PLAN_DETAILS = ("by_step", "cells", "cell_prices")
@@ -47,36 +55,48 @@ class Dynamics:
         self.pricer = pricer
         self.reader = Reader(pricer.tables, pricer.ties, exactly=pricer.exact_when_ambiguous, everywhere=True)
 
+    def settle(self, loss: FloatArray, number: int, states: BoolArray) -> Settled | None:
+        """The advantages of a loss at every state, and the size of its values; None if near-ties are open."""
+        from normalfan._kernels.settling import settle
+
+        loss = self._checked(loss, number)
+        advantages, tables = np.empty(loss.shape), self.pricer.tables
+        clear, size = settle(
+            loss, states, tables.per_step, *tables.rows, tables.twins, near_ties(self.mdp, self.pricer.ties),
+            advantages, np.empty((2, self.mdp.n_states)),
+        )  # fmt: skip
+        _check_finite(advantages, loss, number)
+        return (advantages, size) if clear else None
+
     def read(self, loss: FloatArray, number: int) -> Reading:
-        """A loss [H, S, A], read at every state: tomorrow's dynamics may lead anywhere."""
-        check_losses("losses", loss[None], offset=(number,))
-        loss = forbid(self.mdp, loss)
-        check_way_on(self.mdp, loss < np.inf, f"losses[{number}]")
+        """A loss read with care at every state: tomorrow's dynamics may lead anywhere."""
+        loss = self._checked(loss, number)
         with np.errstate(over="ignore", invalid="ignore"):
             reading = self.reader.read(loss)
-        if not np.isfinite(reading.advantages[loss < np.inf]).all():
-            raise overflow(number)
+        _check_finite(reading.advantages, loss, number)
         return reading
 
-    def plan(self, reading: Reading) -> Reading:
-        """What a reading of other dynamics keeps, as a plan in these."""
-        kept = completed(reading.advantages == 0.0, self.mdp.allowed)
+    def plan(self, advantages: FloatArray) -> FloatArray:
+        """What is kept by the settled advantages of other dynamics, as a row: 0 where it is, 1 elsewhere."""
+        kept = completed(advantages == 0.0, self.mdp.allowed)
         nothing = ~kept.any(axis=2, keepdims=True)  # nothing is allowed, so no policy is there
-        return self._where_reached(reading, np.where(kept | nothing, 0.0, 1.0))
+        return np.where(kept | nothing, 0.0, 1.0)
 
-    def own(self, reading: Reading) -> Reading:
-        """A reading of these dynamics without the states that none of its policies reaches."""
-        return self._where_reached(reading, reading.advantages)
-
-    def _where_reached(self, reading: Reading, advantages: FloatArray) -> Reading:
+    def within(self, reading: Reading) -> Reading:
+        """A reading without the states that no policy of these dynamics reaches."""
         marks = np.where(self.mdp.reachable[:, :, None], reading.marks, np.int8(0))
-        return dataclasses.replace(
-            reading, advantages=advantages, marks=marks, faces=self.reader.follow(marks)
-        )
+        return dataclasses.replace(reading, marks=marks, faces=self.reader.follow(marks))
 
-    def cross(self, plans: Sequence[Reading], now: Sequence[Reading]) -> Any:
-        """Sweep these plans against these rounds: what it says of each."""
-        return swept_pairs(self.pricer, [one.advantages for one in plans], [one.advantages for one in now])
+    def cross(self, plans: Sequence[FloatArray], now: Sequence[FloatArray]) -> Any:
+        """A sweep of p_0, a_0, p_1, a_1, …: of plans and settled advantages; every second row is meant."""
+        rows = np.stack([row for pair in zip(plans, now, strict=True) for row in pair])
+        return self.pricer.sweep_settled(rows)
+
+    def _checked(self, loss: FloatArray, number: int) -> FloatArray:
+        check_losses("losses", loss[None], offset=(number,))
+        loss = np.ascontiguousarray(forbid(self.mdp, loss))
+        check_way_on(self.mdp, loss < np.inf, f"losses[{number}]")
+        return loss
 
 
 class MovingPricer:
@@ -155,65 +175,96 @@ class _Bridge:
     columns: Columns
 
     def cross(self, changes: list[int]) -> None:
-        readings = {t: self._read(t) for t in sorted({t - ago for t in changes for ago in (0, 1)})}
-        by_today = _grouped(changes, lambda t: self.problems[t])
-        for today, rounds in by_today.items():
-            dynamics = self.pricer.dynamics(today)
-            plans = [dynamics.plan(readings[t - 1]) for t in rounds]
-            now = [dynamics.own(readings[t]) for t in rounds]
-            self._price(dynamics, rounds, plans, now)
-            self._end_at_surprises(rounds, plans, now)
-            if self.pricer.full:
-                self._dynamics_alone(dynamics, rounds, plans)
+        quick = {t: self._settle(t, t + 1 in changes) for t in _both_days(changes)}
+        clear = [t for t in changes if quick[t - 1] and quick[t]]
+        rows = {t: self._rows(t, *(one[0] for one in (quick[t - 1], quick[t]) if one)) for t in clear}
+        self._price(clear, rows)
+        open_still = sorted({*changes} - {*clear} | {*self._enclose_rounding(clear, quick)})
+        readings = {
+            t: self._dynamics(t).read(self.losses[t], self._number(t)) for t in _both_days(open_still)
+        }
+        rows |= {t: self._rows(t, readings[t - 1].advantages, readings[t].advantages) for t in open_still}
+        self._price(open_still, rows)
+        self._enclose(open_still, readings)
+        self._end_at_surprises(changes, rows)
         if self.pricer.full:
+            self._dynamics_alone(changes, rows)
             for yesterday, rounds in _grouped(changes, lambda t: self.problems[t - 1]).items():
                 self._market_alone(self.pricer.dynamics(yesterday), rounds)
             self._measure(changes)
 
-    def _read(self, t: int) -> Reading:
-        return self.pricer.dynamics(self.problems[t]).read(self.losses[t], self.first_round + t)
+    def _number(self, t: int) -> int:
+        return self.first_round + t
 
-    def _price(self, dynamics: Dynamics, rounds: list[int], plans: list[Reading], now: list[Reading]) -> None:
-        rows, columns = dynamics.cross(plans, now), self.columns
-        if not rows.finite.all():
-            raise overflow(self.first_round + rounds[int(rows.finite[1::2].argmin())])
-        for name in (*PLAN_COLUMNS, *(PLAN_DETAILS if self.pricer.full else ())):
-            columns[name][rounds] = getattr(rows, name)[1::2]
-        if self.pricer.full:
-            cells = columns["cells"][rounds]
-            dynamics.pricer.name_moves(self.losses[rounds], cells)
-            columns["cells"][rounds] = cells
-        for t, old, new in zip(rounds, plans, now, strict=True):
+    def _dynamics(self, t: int) -> Dynamics:
+        return self.pricer.dynamics(self.problems[t])
+
+    def _settle(self, t: int, is_kept: bool) -> Settled | None:
+        states = self.problems[t].reachable
+        if is_kept:
+            states = states | self.problems[t + 1].reachable
+        return self._dynamics(t).settle(self.losses[t], self._number(t), states)
+
+    def _rows(self, t: int, before: FloatArray, now: FloatArray) -> Rows:
+        """Of two days' settled advantages: the plan that is kept on day t, and those of the day."""
+        return self._dynamics(t).plan(before), now
+
+    def _price(self, rounds: list[int], rows: Mapping[int, Rows]) -> None:
+        columns = self.columns
+        for today, some in _grouped(rounds, lambda t: self.problems[t]).items():
+            dynamics = self.pricer.dynamics(today)
+            swept = dynamics.cross(*zip(*(rows[t] for t in some), strict=True))
+            if not swept.finite.all():
+                raise overflow(self._number(some[int(swept.finite[1::2].argmin())]))
+            for name in (*PLAN_COLUMNS, *(PLAN_DETAILS if self.pricer.full else ())):
+                columns[name][some] = getattr(swept, name)[1::2]
+            if self.pricer.full:
+                cells = columns["cells"][some]
+                dynamics.pricer.name_moves(self.losses[some], cells)
+                columns["cells"][some] = cells
+
+    def _enclose_rounding(self, rounds: list[int], quick: Mapping[int, Settled | None]) -> list[int]:
+        """Enclose prices where only rounding is open; the rounds in which that is too wide."""
+        wide: list[int] = []
+        for today, some in _grouped(rounds, lambda t: self.problems[t]).items():
+            sizes = np.array([one[1] for t in some if (one := quick[t])])
+            found = self.pricer.dynamics(today).reader.rounding_intervals(self.columns["prices"][some], sizes)
+            self.columns["lowest_prices"][some], self.columns["highest_prices"][some], open_still = found
+            self.columns["ambiguous"][some] = self.columns["decided_exactly"][some] = False
+            wide += np.array(some)[open_still].tolist()
+        return wide
+
+    def _enclose(self, rounds: list[int], readings: Mapping[int, Reading]) -> None:
+        for t in rounds:
+            dynamics, columns = self._dynamics(t), self.columns
+            old, new = (dynamics.within(readings[day]) for day in (t - 1, t))
             ends = dynamics.reader.enclose(old, new, float(columns["prices"][t]))
             columns["lowest_prices"][t], columns["highest_prices"][t], columns["ambiguous"][t] = ends
             columns["decided_exactly"][t] = old.exactly or new.exactly
 
-    def _end_at_surprises(self, rounds: list[int], plans: list[Reading], now: list[Reading]) -> None:
+    def _end_at_surprises(self, rounds: list[int], rows: Mapping[int, Rows]) -> None:
         prices, ends = self.columns["prices"], self.columns["until_surprise"]
         ends[rounds] = prices[rounds]
-        place = {t: i for i, t in enumerate(rounds)}
         for (before, after), some in _grouped(rounds, lambda t: tuple(self.problems[t - 1 : t + 1])).items():
             known = self.pricer.foreseen(before, after)
             if known is not None:
-                advantages = np.stack([now[place[t]].advantages for t in some])
-                kept = np.stack([plans[place[t]].advantages == 0.0 for t in some])
-                paid = known.price(completed(kept, advantages < np.inf), advantages)
+                plans, now = (np.stack(part) for part in zip(*(rows[t] for t in some), strict=True))
+                paid = known.price(completed(plans == 0.0, now < np.inf), now)
                 ends[some] = np.minimum(paid, prices[some])  # not more, but for rounding
 
-    def _dynamics_alone(self, dynamics: Dynamics, rounds: list[int], plans: list[Reading]) -> None:
+    def _dynamics_alone(self, rounds: list[int], rows: Mapping[int, Rows]) -> None:
         """The price of today's dynamics with yesterday's losses, or prices; NaN if there is no such round."""
-        found: list[tuple[int, Reading, Reading]] = []
-        for t, plan in zip(rounds, plans, strict=True):
-            own = self.pricer.at_source([self.first_round + t - 1], dynamics.mdp)
+        for t in rounds:
+            dynamics, number = self._dynamics(t), self._number(t)
+            own = self.pricer.at_source([number - 1], dynamics.mdp)
+            loss = self.losses[t - 1] if own is None else own[0]
             try:
-                reading = dynamics.read(self.losses[t - 1] if own is None else own[0], t)
+                settled = dynamics.settle(loss, number, dynamics.mdp.reachable)
+                now = settled[0] if settled else dynamics.read(loss, number).advantages
             except InputError:
-                continue
-            found.append((t, plan, dynamics.own(reading)))
-        self.columns["dynamics_alone"][rounds] = np.nan
-        if found:
-            chosen, old, new = zip(*found, strict=True)
-            self.columns["dynamics_alone"][list(chosen)] = dynamics.cross(old, new).prices[1::2]
+                self.columns["dynamics_alone"][t] = np.nan
+            else:
+                self.columns["dynamics_alone"][t] = dynamics.cross([rows[t][0]], [now]).prices[1]
 
     def _market_alone(self, dynamics: Dynamics, rounds: list[int]) -> None:
         """The price of today's losses, or prices, in yesterday's dynamics; NaN if there is no such round."""
@@ -249,9 +300,13 @@ def _told_once(_rounds: Sequence[int], _problem: MDP) -> None:
     """Losses that do not depend on the problem."""
 
 
-def swept_pairs(pricer: BlockPricer, plans: Sequence[FloatArray], now: Sequence[FloatArray]) -> Any:
-    """The rows of a sweep of p_0, a_0, p_1, a_1, …: of their prices every second one is meant."""
-    return pricer.sweep_settled(np.stack([row for pair in zip(plans, now, strict=True) for row in pair]))
+def _both_days(changes: list[int]) -> list[int]:
+    return sorted({t - ago for t in changes for ago in (0, 1)})
+
+
+def _check_finite(advantages: FloatArray, loss: FloatArray, number: int) -> None:
+    if not np.isfinite(advantages[loss < np.inf]).all():
+        raise overflow(number)
 
 
 def _runs(problems: Sequence[MDP]) -> list[Run]:
