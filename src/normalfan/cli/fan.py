@@ -27,16 +27,16 @@ def fan(
     problem: ProblemOptions,
     losses: Annotated[
         str | None,
-        typer.Option(metavar="LOSSES", help="Draw the path of these losses; a ROUND alone is one of them."),
+        typer.Option(metavar="LOSSES", help="Draw a path of these losses; a ROUND alone is one of them."),
     ] = None,
     path: Annotated[
-        str | None, typer.Option(metavar="ROUND..ROUND", help="Draw only these rounds of the path.")
+        str | None,
+        typer.Option(metavar="ROUND..ROUND", help="Draw these rounds; if not given, those next to --at."),
     ] = None,
     span: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="The range of both axes.")] = (
         -0.5,
         1.5,
     ),
-    size: Annotated[int, typer.Option(metavar="N", help="Grid points on each axis.")] = 61,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="The picture: .html, .png or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,13 +44,13 @@ def fan(
 
     Example:  normalfan fan model.npz --losses losses.csv --at 11 --along 11..12 12..13 --out fan.html
     """
-    from normalfan.cli.fan_losses import LossReader, read_grid
+    from normalfan.cli.fan_losses import LossReader, check_span
     from normalfan.report import Plane, draw_fan, write_fan
     from normalfan.report.page import check_fan, fan_sentences
 
     if out is not None:
         check_fan(out, "--out")
-    grid = read_grid(span, size)
+    check_span(span)
     mdp = problem.load(model)
     source = LossReader(mdp, losses, problem)
     plane = Plane(source.loss("--at", at), *(source.loss("--along", direction) for direction in along))
@@ -59,8 +59,8 @@ def fan(
             f"--along is {along[0]} {along[1]}, but a plane needs two directions that differ and are not "
             f"zero: choose others."
         )
-    stops, prices, rounds = source.path(path)
-    picture = draw_fan(mdp, plane, grid, grid, rounds)
+    stops, prices, rounds = source.path(path, at)
+    picture = draw_fan(mdp, plane, (span, span), rounds)
     if out is not None:
         title = f"The fan of {Path(model).name} at {at}"
         titles = {"title": title, "unit": problem.unit, "right": along[0], "up": along[1]}
@@ -73,12 +73,16 @@ def fan(
 
 def _as_document(fan: FanPicture, stops: list[str], prices: list[float]) -> dict[str, object]:
     places = zip(stops, fan.path.tolist(), prices, fan.in_plane.tolist(), strict=True)
+    found = fan.regions
+    pieces = zip(found.polygons, found.values.tolist(), found.exposures.tolist(), strict=True)
     return {
-        "xs": fan.xs.tolist(),
-        "ys": fan.ys.tolist(),
-        "faces": fan.n_faces,
-        "labels": fan.labels.tolist(),
-        "prices": fan.prices.tolist(),
+        "window": found.window.tolist(),
+        "complete": found.complete,
+        "plans": [
+            {"corners": polygon.tolist(), "value": value, "exposures": exposures}
+            for polygon, value, exposures in pieces
+        ],
+        "kept": [{"value": value, "exposures": exposures} for value, *exposures in found.kept.tolist()],
         "path": [
             {"round": name, "x": x, "y": y, "price": price, "in_plane": inside}
             for name, (x, y), price, inside in places

@@ -24,18 +24,16 @@ from normalfan.problem.losses import LossStream, as_finite_loss, names_of_rounds
 from normalfan.problem.mdp import MDP
 
 MOST_STOPS = 1000
+NEXT = 2  # rounds to either side of the origin that are drawn
 
 _IN_A_FILE = re.compile(r"(?P<file>.+\.(npy|npz|csv|parquet)):(?P<rounds>.+)")
 
 
-def read_grid(span: tuple[float, float], size: int) -> FloatArray:
-    if size < 2:
-        raise InputError(f"--size is {size}, but a picture needs at least 2 points on each axis: try 61.")
+def check_span(span: tuple[float, float]) -> None:
     if not (np.isfinite(span).all() and span[0] < span[1]):
         raise InputError(
             f"--span is {span[0]:g} {span[1]:g}, but it must go from a number to a larger one: try -0.5 1.5."
         )
-    return np.linspace(*span, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +65,8 @@ class LossReader:
         losses = [as_finite_loss(self.mdp, row, f"{option} is drawn") for row in rows]
         return losses[0] if len(losses) == 1 else losses[1] - losses[0]
 
-    def path(self, given: str | None) -> tuple[list[str], list[float], list[FloatArray]]:
-        """Names, prices and losses of the rounds to draw."""
+    def path(self, given: str | None, at: str) -> tuple[list[str], list[float], list[FloatArray]]:
+        """Names, prices and losses of the rounds to draw; next to `at`, if that is one of them."""
         if self.losses is None:
             if given is not None:
                 raise InputError(
@@ -76,8 +74,12 @@ class LossReader:
                 )
             return [], [], []
         stream = self.problem.losses(self.losses, self.mdp)
-        first, last = 0, (stream.n_rounds or 0) - 1
-        if given is not None:
+        if given is None:
+            if _IN_A_FILE.fullmatch(at) or at.endswith(".npy"):
+                return [], [], []
+            centre = _round(stream, "--at", at.split("..")[0])
+            first, last = max(centre - NEXT, 0), min(centre + NEXT, (stream.n_rounds or 0) - 1)
+        else:
             start, _, end = given.partition("..")
             first, last = _round(stream, "--path", start), _round(stream, "--path", end or start)
         if not 0 <= last - first < MOST_STOPS:
@@ -85,10 +87,12 @@ class LossReader:
                 f"the path has {last - first + 1} rounds, but from 1 to {MOST_STOPS} can be drawn: "
                 f"choose them with --path FROM..TO."
             )
-        part = rounds_of(stream, slice(first, last + 1))
+        before = max(first - 1, 0)  # the price of the first one is against it
+        part = rounds_of(stream, slice(before, last + 1))
+        prices, losses = price_stream(self.mdp, part).prices.tolist(), losses_of(part, self.mdp)
         names = names_of_rounds(stream)
         stops = [names[t] if names else f"round {t}" for t in range(first, last + 1)]
-        return stops, price_stream(self.mdp, part).prices.tolist(), losses_of(part, self.mdp)
+        return stops, prices[first - before :], losses[first - before :]
 
 
 def _round(stream: LossStream, option: str, name: str) -> int:
