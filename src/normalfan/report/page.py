@@ -247,7 +247,7 @@ def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
         f"{known} {'is' if len(found.polygons) == 1 else 'are'} optimal somewhere in this window."
         if found.complete
         else f"At least {known} are optimal somewhere in this window; the search was stopped there.",
-        f"There keeping the plan of the origin is free on {percent(fan.free_share)}; at a corner it costs {most}.",
+        f"Keeping the plan of the origin is free on {percent(fan.free_share)} of it; at a corner it costs {most}.",
     ]
     if len(fan.path):
         sentences.append(
