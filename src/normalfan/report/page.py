@@ -243,11 +243,12 @@ def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
     """What a slice shows, in two or three sentences."""
     found = fan.regions
     known, most = counted(len(found.polygons), "plan"), amount(fan.corner_price, unit)
+    free = percent(fan.free_share)
     sentences = [
         f"{known} {'is' if len(found.polygons) == 1 else 'are'} optimal somewhere in this window."
         if found.complete
         else f"At least {known} are optimal somewhere in this window; the search was stopped there.",
-        f"Keeping the plan of the origin is free on {percent(fan.free_share)} of it; at a corner it costs {most}.",
+        f"Keeping the plan of the origin is free on {free} of it, and costs up to {most} at its corners.",
     ]
     if len(fan.path):
         sentences.append(
