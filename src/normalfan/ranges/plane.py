@@ -247,7 +247,7 @@ def _envelope(
             if pieces.height(corner) - plane @ corner > ROUNDING * size and len(pieces.cells) < most:
                 pieces.add(plane, whole)
         waiting = list[Point]()
-        for point in (point for cell in pieces.cells for point in cell):
+        for point in pieces.new_corners():
             place = round(point[0] / spans[0] * 1e9), round(point[1] / spans[1] * 1e9)
             if place not in verified:
                 verified.add(place)
@@ -260,9 +260,9 @@ class _Pieces:
 
     def __init__(self) -> None:
         self.cells: list[Polygon] = []
+        self._changed: set[int] = set()
         self._planes = np.zeros((64, 3))
-        self._corners = np.zeros((64, 8, 3))  # of every cell, (1, x, y); the first stands for those missing
-        self._levels = np.full((64, 8), -np.inf)  # the envelope there
+        self._corners = np.zeros((3, 64, 8))  # x, y and height of those of each cell; at −∞ there is none
 
     @property
     def planes(self) -> FloatArray:
@@ -271,15 +271,19 @@ class _Pieces:
     def height(self, corner: FloatArray) -> float:
         return float((self.planes @ corner).min(initial=np.inf))
 
+    def new_corners(self) -> list[Point]:
+        """Those of cells that changed since they were asked for."""
+        changed, self._changed = self._changed, set()
+        return [point for i in sorted(changed) for point in self.cells[i]]
+
     def add(self, plane: FloatArray, whole: Polygon) -> None:
         """Add a plane that is the lowest somewhere: only the cells that it cuts have to do with it."""
         count = len(self.cells)
-        cut = np.flatnonzero((self._corners[:count] @ plane < self._levels[:count]).any(axis=1)).tolist()
+        x, y, height = self._corners[:, :count]
+        cut = np.flatnonzero((plane[0] + plane[1] * x + plane[2] * y < height).any(axis=1)).tolist()
         if count == len(self._planes):
-            self._planes, self._corners, self._levels = (
-                np.concatenate([rows, np.zeros_like(rows)])
-                for rows in (self._planes, self._corners, self._levels)
-            )
+            self._planes = np.concatenate([self._planes, np.zeros_like(self._planes)])
+            self._corners = np.concatenate([self._corners, np.zeros_like(self._corners)], axis=1)
         self._planes[count] = plane
         own = whole
         for i in cut:
@@ -291,14 +295,16 @@ class _Pieces:
 
     def _set(self, i: int, cell: Polygon) -> None:
         self.cells[i] = cell
-        if len(cell) > self._corners.shape[1]:
-            wider = ((0, 0), (0, len(cell)))
-            self._levels = np.pad(self._levels, wider, constant_values=-np.inf)
-            self._corners = np.pad(self._corners, (*wider, (0, 0)))
-        self._levels[i] = -np.inf
+        self._changed.add(i)
+        n, missing = len(cell), len(cell) - self._corners.shape[2]
+        if missing > 0:
+            self._corners = np.pad(self._corners, ((0, 0), (0, 0), (0, missing)))
+            self._corners[2, :, -missing:] = -np.inf
+        self._corners[2, i] = -np.inf
         if cell:
-            self._corners[i, : len(cell)] = np.column_stack([np.ones(len(cell)), cell])
-            self._levels[i, : len(cell)] = self._corners[i, : len(cell)] @ self._planes[i]
+            x, y = np.array(cell).T
+            c, gx, gy = self._planes[i]
+            self._corners[:, i, :n] = x, y, c + gx * x + gy * y
 
 
 def _regions(
