@@ -121,8 +121,8 @@ class Members:
         """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
         `default`, `axes`, `order`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its
         folder. Models `gym:MODULE:ID`, which import a module, are priced only if it is one of `gym_modules`.
-        Of every stream the rounds from `first` to `last` are priced: against the plan before, or `against` the
-        "first" one or that of so many rounds before.
+        Of every stream the rounds from `first` to `last` are priced: against the plan before, or with
+        `against` the "first" one or that of so many rounds before.
         """
         table = Path(path).absolute()
         with _readable(table):
