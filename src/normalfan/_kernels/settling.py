@@ -14,7 +14,7 @@ from normalfan._kernels.compiling import kernel
 
 @kernel
 def settle(loss, states, per_step, indptr, indices, weights, twins, rule, advantage, value):
-    """Fill advantage [H, S, A]; value [2, S]: room. Returns (nothing in doubt at `states`, sum of max |V|)."""
+    """Fill advantage [H, S, A]; value [2, S]: room. Returns (no doubt at `states`, the sum of max |V|)."""
     steps, n_states, actions = loss.shape
     clear, scale = True, 0.0
     value[:] = 0.0

@@ -41,6 +41,7 @@ def fleet(
             "With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
         ),
     ] = None,
+    against: options.Against = None,
     gym_module: Annotated[
         list[str] | None,
         option("MODULE", "A module whose code the table's models gym:MODULE:ID may run; may be repeated."),
@@ -60,19 +61,27 @@ def fleet(
     Example:  normalfan fleet fleet.parquet --workers 8 --out priced
     """
     from normalfan.jobs import price_fleet
+    from normalfan.pricing.plans import keeping, plans_of_age
 
-    members, name = _members(table, model, losses, problem, gym_module or [])
+    plan = options.plan_kept(against)
+    kept = plans_of_age(plan)
+    members, name = _members(table, model, losses, problem, gym_module or [], plan)
     result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
     else:
-        _print(result, problem.unit)
+        _print(result, keeping(kept.name, kept.short), problem.unit)
     if result.outcome.failed or result.totals.problems:
         raise typer.Exit(SOME_FAILED)
 
 
 def _members(
-    table: str | None, model: str | None, losses: str | None, problem: ProblemOptions, gym_modules: list[str]
+    table: str | None,
+    model: str | None,
+    losses: str | None,
+    problem: ProblemOptions,
+    gym_modules: list[str],
+    plan: str | int,
 ) -> tuple[Members, str]:
     """The members, and the name that their results get by default."""
     from normalfan.jobs import Members
@@ -81,6 +90,7 @@ def _members(
     asked = {name: getattr(problem, name) for name in OPTIONAL}
     given = {name: value for name, value in asked.items() if value is not None and value is not False}
     shared = {name: getattr(problem, name) for name in ("first", "last", "max_memory")}
+    shared["against"] = None if plan == "previous" else plan
     if table is not None and model is None and losses is None:
         if given:
             raise InputError(
@@ -128,12 +138,12 @@ def _span(cell: Cell) -> list[str]:
     return [members[0]["member"], members[-1]["member"]]
 
 
-def _print(result: FleetResult, unit: str) -> None:
+def _print(result: FleetResult, keeping_the_plan: str, unit: str) -> None:
     totals, outcome = result.totals, result.outcome
     typer.echo(
         f"{totals.members:,} members, {totals.rounds:,} rounds: {totals.free:,} free, "
         f"{totals.negligible:,} negligible, {totals.priced:,} priced. "
-        f"Keeping the plan of the round before cost {amount(totals.total, unit)} in all."
+        f"{keeping_the_plan} cost {amount(totals.total, unit)} in all."
     )
     if (worst := totals.worst_round) is not None and worst.worst_price > 0:
         place = printable(f"{worst.worst_round} of {worst.member}")

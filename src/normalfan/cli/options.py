@@ -68,6 +68,9 @@ Known = Annotated[
     Literal["before", "after"],
     option("before|after", "Whether a loss is known before acting on it: then a new plan serves that round."),
 ]
+Against = Annotated[
+    Text, option("PLAN", "The plan of so many rounds before, or first; if not given, of the round before.")
+]
 Out = Annotated[Text, option("FILE", "The whole table, as .csv, .parquet or .json.")]
 Report = Annotated[Text, option("FILE", "A report page (.html) that works offline.")]
 Title = Annotated[Text, option("TEXT", "The heading of the page; by default it names the files.")]
@@ -194,6 +197,18 @@ def with_problem_options_but(*left_out: str) -> Callable[[Callable[..., None]], 
         return called
 
     return decorated
+
+
+def plan_kept(against: str | None) -> str | int:
+    """What --against says, as `price_stream` takes it."""
+    if against in (None, "first"):
+        return against or "previous"
+    if not (against.isdecimal() and int(against)):
+        raise InputError(
+            f"--against is {against!r}, but must be first or a number of rounds from 1 on: choose one of "
+            f"them."
+        )
+    return int(against)
 
 
 def round_of(stream: nf.LossStream, option: str, name: str) -> int:

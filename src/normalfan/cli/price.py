@@ -32,10 +32,7 @@ def price(
     problem: options.ProblemOptions,
     out: options.Out = None,
     report: options.Report = None,
-    against: Annotated[
-        Text,
-        option("PLAN", "The plan of so many rounds before, or first; if not given, of the round before."),
-    ] = None,
+    against: options.Against = None,
     forecast: Annotated[Text, option("LOSSES", "Price the plans of forecasts, one for each round.")] = None,
     plan: Annotated[
         Text, option("FILE", "Price this plan: a table of state, action (and step, and probability).")
@@ -70,20 +67,13 @@ def price(
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are given, but only one of them can be: drop the others.")
     check_outputs(out, report)
-    if against not in (None, "first") and not (against.isdecimal() and int(against)):
-        raise InputError(
-            f"--against is {against!r}, but must be first or a number of rounds from 1 on: choose one of "
-            f"them."
-        )
+    which: Any = options.plan_kept(against)
     mdp = problem.load(model)
     problems, stream, moving = problem.moving(model_of_round, mdp, losses)
-    which: Any = "previous"
     if forecast is not None:
         which = problem.losses(forecast, mdp)
     elif plan is not None:
         which = problem.plan(plan, mdp)
-    elif against is not None:
-        which = against if against == "first" else int(against)
     motion = nf.price_stream(problems, stream, against=which, progress=True, **moving)
     periods = None if by is None else motion.by_period(by)
     summary = nf.summarise(problems, stream, motion, costliest=top or LISTED_IN_TERMINAL)

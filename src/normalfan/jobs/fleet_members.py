@@ -118,12 +118,14 @@ class Members:
         gym_modules: Collection[str] = (),
         first: str | None = None,
         last: str | None = None,
+        against: str | int | None = None,
         max_memory: int | None = None,
     ) -> Members:
         """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
         `model_of_round`, `default`, `axes`, `order`, `horizon`, `start`, `rewards`, as in `normalfan price`;
         paths start at its folder. Models `gym:MODULE:ID`, which import a module, are priced only if it is one
-        of `gym_modules`. Of every stream the rounds from `first` to `last` are priced.
+        of `gym_modules`. Of every stream the rounds from `first` to `last` are priced: against the plan
+        before, or with `against` the "first" one or that of so many rounds before.
         """
         table = Path(path).absolute()
         with _readable(table):
@@ -142,7 +144,7 @@ class Members:
             count = int(rows.select(polars.len()).collect().item())
             _check_rows(table, rows, count)
             _check_names(table, rows, count)
-        shared = {"first": first, "last": last, "max_memory": max_memory}
+        shared = {"first": first, "last": last, "against": against, "max_memory": max_memory}
         return cls(rows, table, table.parent, count, frozenset(gym_modules), shared)
 
     @classmethod
@@ -159,6 +161,7 @@ class Members:
         rewards: bool = False,
         first: str | None = None,
         last: str | None = None,
+        against: str | int | None = None,
         max_memory: int | None = None,
     ) -> Members:
         """Members that share one model and options, with streams in a dataset ``member=NAME/*.parquet``.
@@ -185,7 +188,7 @@ class Members:
         options |= {"features": None if features is None else str(features)}
         rows = polars.LazyFrame({"member": named, "losses": [str(root / name) for name in names]})
         rows = rows.with_columns(**{name: polars.lit(value) for name, value in options.items()})
-        shared = {"first": first, "last": last, "max_memory": max_memory}
+        shared = {"first": first, "last": last, "against": against, "max_memory": max_memory}
         modules = frozenset(filter(None, [gym_module_of(str(model))]))  # named by the user, not by a table
         return cls(rows, root, Path.cwd(), len(names), modules, shared)
 
@@ -307,7 +310,8 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
     try:
         mdp, stream = read_member(member, load)
         problems, losses, moving = _in_motion(member, mdp, stream, load)
-        motion = price_stream(problems, losses, detail="prices", **moving)
+        against = member.get("against", "previous")
+        motion = price_stream(problems, losses, against=against, detail="prices", **moving)
     except InputError as error:
         return {"member": member["member"], "problem": str(error)}
     kinds = kinds_of_rounds(motion)

@@ -278,8 +278,8 @@ def ranging(
         names=today.names,
         now=today.now,
         exposures=read_only(exposures),
-        optimal=read_only(today.now[:, None] + optimal),
-        within=read_only(today.now[:, None] + within),
+        optimal=read_only(_placed(today.now, optimal)),
+        within=read_only(_placed(today.now, within)),
         matters=read_only(matters),
         tolerance=allowed,
         value=today.sign * today.value,
@@ -333,6 +333,13 @@ def _ends(
         far = np.fmax(far, 0.0)
     ends = np.stack([-far[: len(today.now)], far[len(today.now) :]], axis=1)
     ends[np.isnan(ends).any(axis=1) | np.isinf(today.now)] = np.nan
+    return ends
+
+
+def _placed(now: FloatArray, moves: FloatArray) -> FloatArray:
+    """Where the moves [K, 2] lead; what rounding leaves of a coefficient that is taken away is 0."""
+    ends = now[:, None] + moves
+    ends[np.abs(ends) <= 1e-14 * np.abs(now)[:, None]] = 0.0
     return ends
 
 

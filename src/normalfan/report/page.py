@@ -46,7 +46,7 @@ from normalfan.report.content import (
     what_a_price_is,
 )
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
-from normalfan.report.fan import COLOURS, FanPicture, edges, slice_through
+from normalfan.report.fan import COLOURS, FanPicture, slice_through
 from normalfan.report.ranges import LISTED_IN_REPORT, chart_and_table, last_ranges
 from normalfan.text import amount, as_script, counted, percent, printable
 
@@ -212,7 +212,7 @@ def write_fan(
     >>> import normalfan as nf, numpy as np
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> e = np.eye(2).reshape(2, 1, 1, 2)
-    >>> picture = nf.report.draw_fan(arms, nf.report.Plane(0 * e[0], e[0], e[1]), xs=[-1, 1], ys=[-1, 1])
+    >>> picture = nf.report.draw_fan(arms, nf.report.Plane(0 * e[0], e[0], e[1]))
     >>> write_fan("fan.html", picture, title="Two arms")  # doctest: +SKIP
     """
     check_fan(path)
@@ -236,11 +236,14 @@ def check_fan(path: str | Path, name: str = "path") -> None:
 
 def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
     """What a slice shows, in two or three sentences."""
-    free = float((fan.prices == 0).mean())
-    most = amount(float(fan.prices.max()), unit)
+    found = fan.regions
+    known, most = counted(len(found.polygons), "plan"), amount(fan.corner_price, unit)
+    free = percent(fan.free_share)
     sentences = [
-        f"The grid of {len(fan.xs)} × {len(fan.ys)} losses meets {fan.n_faces:,} optimal faces.",
-        f"Keeping the plan of the origin is free on {percent(free)} of the grid and costs up to {most}.",
+        f"{known} {'is' if len(found.polygons) == 1 else 'are'} optimal somewhere in this window."
+        if found.complete
+        else f"At least {known} are optimal somewhere in this window; the search was stopped there.",
+        f"Keeping the plan of the origin is free on {free} of it, and costs up to {most} at its corners.",
     ]
     if len(fan.path):
         sentences.append(
@@ -252,18 +255,16 @@ def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
 
 def _draw(file: IO[bytes], kind: str, fan: FanPicture, title: str, right: str, up: str) -> None:
     figure, axes = new_figure(title, x=right, y=up, size=(6.4, 5.2))
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import ListedColormap
+    from matplotlib.collections import PolyCollection
 
-    columns, lines = edges(fan.xs), edges(fan.ys)
-    fills = {"cmap": ListedColormap(COLOURS), "vmin": -0.5, "vmax": len(COLOURS) - 0.5, "rasterized": True}
-    axes.pcolormesh(columns, lines, fan.colours[fan.labels], **fills)
-    axes.add_collection(LineCollection(list(fan.walls()), colors="#6b675f", linewidths=0.5))
+    fills = [COLOURS[colour] for colour in fan.colours]
+    polygons = PolyCollection(fan.regions.polygons, facecolors=fills, edgecolors="#6b675f", linewidths=0.5)
+    axes.add_collection(polygons)
     axes.plot(*fan.path.T, color="#0065a8", linewidth=1.2)
     for inside, fill in ((False, "white"), (True, "#0065a8")):
         some = fan.path[fan.in_plane == inside]
         axes.plot(*some.T, "o", markersize=5, markerfacecolor=fill, markeredgecolor="#0065a8")
-    axes.set(xlim=columns[[0, -1]], ylim=lines[[0, -1]])
+    axes.set(xlim=fan.regions.window[0], ylim=fan.regions.window[1])
     # No date within: the same picture is the same file.
     figure.savefig(file, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)
 
