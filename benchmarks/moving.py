@@ -144,11 +144,11 @@ def table(document: dict[str, Any]) -> str:
     text += "".join(f"| {' | '.join(line)} |\n" for line in lines)
     ms = {name: f"{number / 1000:.3g} ms" for name, number in last.items() if "_us" in name}
     return text + (
-        f"\nSparse problems {last['shape']} that are all different take {ms['prices_us_a_round']} a round for "
-        f"prices alone and {ms['full_us_a_round']} in full, where one problem takes "
+        f"\nSparse problems {last['shape']} that are all different take {ms['prices_us_a_round']} a round "
+        f"for prices alone and {ms['full_us_a_round']} in full, where one problem takes "
         f"{ms['one_problem_us_a_round']}; reading a problem's transitions once takes "
-        f"{ms['reading_transitions_us']}. So they are *not* bound by reading them: each problem is laid out for "
-        f"the sweeps, checked, and compared with the last one.\n"
+        f"{ms['reading_transitions_us']}. So they are *not* bound by reading them: each problem is laid out "
+        f"for the sweeps, checked, and compared with the last one.\n"
     )
 
 
