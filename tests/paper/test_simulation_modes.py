@@ -191,11 +191,16 @@ TRUST = [
     TrustSetting(1e-2, eta=40.0, radius=0.01),
     TrustSetting(1e-3, eta=2.0, kind="trajectory"),
     TrustSetting(1e-3, kind="average"),
+    TrustSetting(1e-3, direction="old from new"),
+    TrustSetting(1e-2, eta=0.6, direction="old from new"),
+    TrustSetting(1e-3, kind="trajectory", direction="old from new"),
+    TrustSetting(1e-3, radius=1.0, kind="average", direction="old from new"),
 ]
 
 
 def trust_learner(mdp: nf.MDP, setting: TrustSetting) -> TrustRegion:
-    return TrustRegion(mdp, setting.eta, radius=setting.radius, kind=setting.kind, floor=setting.floor)
+    options = {name: getattr(setting, name) for name in ("radius", "kind", "direction", "floor")}
+    return TrustRegion(mdp, setting.eta, **options)
 
 
 @settings(max_examples=40)
@@ -241,6 +246,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "no floor": (lambda: TrustSetting(0.0), "TrustSetting.floor is 0"),
     "radius": (lambda: TrustSetting(0.1, radius=0), "TrustSetting.radius is 0"),
     "kind": (lambda: TrustSetting(0.1, kind="square"), "'square'"),  # type: ignore[arg-type]
+    "direction": (lambda: TrustSetting(0.1, direction="up"), "'up'"),  # type: ignore[arg-type]
     "chance": (lambda: simulate_trust_region(COIN, np.zeros((1, 2, 2, 1)), [TRUST[0]]), "dense transitions"),
     "streams": (lambda: simulate_trust_region(GRID, ZEROS[None], [TRUST[0]] * 2), "[1, 2, 4, 9, 5]"),
     "no run": (lambda: simulate_trust_region(GRID, ZEROS, []), "no run"),

@@ -27,18 +27,24 @@ from normalfan_paper.experiments.gridworld.settings import (
     ETAS_BEYOND,
     FLOOR,
     LAYER_BLOCKS,
+    PAIR,
+    PAIRED,
+    POOL,
     RADIUS,
     SCENARIOS,
     TRACKING,
     alternative_settings,
     recorded_settings,
     sweep_settings,
+    trust_method,
 )
 from normalfan_paper.simulation import (
     MirrorSetting,
     TrustSetting,
     record_mirror_descent,
+    simulate_combination,
     simulate_mirror_descent,
+    simulate_noisy_mirror_descent,
     simulate_trust_region,
 )
 
@@ -98,6 +104,7 @@ def _sweep(mdp: MDP, settings: Settings) -> Iterable[Line]:
     runs = [*(replace(setting, floor=FLOOR) for setting in sweep_settings()), TRACKING]
     paid = simulate_mirror_descent(mdp, stream, runs)
     yield from _totals(seed, runs, paid, motion.values)
+    yield from _combined(seed, runs, paid, paid, motion.values)
     first = float(paid[0, 0] - motion.values[0])  # every learner begins with the uniform policy
     yield _line(seed, "tracker", first + motion.total, measure="first round and price")
 
@@ -114,11 +121,11 @@ def _trust(mdp: MDP, settings: Settings) -> Iterable[Line]:
     seeds = settings["seeds"]
     losses = np.stack([scenario_losses(settings, seed) for seed in seeds])
     whole = np.broadcast_to(losses[:, :, None], (*losses.shape[:2], *mdp.shape))
-    run = TrustSetting(FLOOR, eta=settings["cap"], radius=RADIUS, kind=settings["kind"])
+    run = TrustSetting(FLOOR, settings["cap"], RADIUS, settings["kind"], settings["direction"])
     paid = simulate_trust_region(mdp, whole, [run] * len(seeds))
     for seed, own, spent in zip(seeds, losses, paid, strict=True):
         regret = spent.sum() - _best_values(mdp, ArrayLosses(own, axes="TSA")).sum()
-        yield _line(seed, f"trust region, {run.kind}", float(regret), eta=run.eta)
+        yield _line(seed, trust_method(run.kind, run.direction), float(regret), eta=run.eta)
 
 
 def _recorded(mdp: MDP, settings: Settings) -> Iterable[Line]:
@@ -148,17 +155,19 @@ def _alternative(mdp: MDP, settings: Settings) -> Iterable[Line]:
     means = scale * scenario_losses(settings, seed)
     judged = ArrayLosses(means, axes="TSA")
     runs = [replace(setting, **{"floor": FLOOR, **changes}) for setting in alternative_settings()]
-    if "driven_by" in changes:
-        runs = [run for run in runs if _method(run) == "mirror descent"]
+    best = _best_values(mdp, judged)
     if noise == 0:
-        paid = simulate_mirror_descent(mdp, judged, runs)
+        yield from _totals(seed, runs, simulate_mirror_descent(mdp, judged, runs), best)
     else:
         place = SCENARIOS.index(settings["scenario"])
         rng = np.random.default_rng(np.random.SeedSequence([place, seed, 1]))
         seen = means + noise * rng.standard_normal(means.shape)
         runs.append(TRACKING)
-        paid = simulate_mirror_descent(mdp, ArrayLosses(seen, axes="TSA"), runs, judged=judged)
-    yield from _totals(seed, runs, paid, _best_values(mdp, judged))
+        paid, apparent = simulate_noisy_mirror_descent(
+            mdp, ArrayLosses(seen, axes="TSA"), runs, judged=judged
+        )
+        yield from _totals(seed, runs, paid, best)
+        yield from _combined(seed, runs, apparent, paid, best)
 
 
 PARTS: dict[str, Callable[[MDP, Settings], Iterable[Line]]] = {
@@ -168,6 +177,26 @@ PARTS: dict[str, Callable[[MDP, Settings], Iterable[Line]]] = {
     "recorded": _recorded,
     "alternative": _alternative,
 }
+
+
+def _combined(
+    seed: int, runs: Sequence[MirrorSetting], seen: FloatArray, paid: FloatArray, best: FloatArray
+) -> Iterable[Line]:
+    """Two combinations without a share and with one of 1/T: regret, promise, and how near it came to it."""
+    pools = {
+        PAIR: [replace(PAIRED, floor=FLOOR), TRACKING],
+        POOL: [*(replace(setting, floor=FLOOR) for setting in alternative_settings()), TRACKING],
+    }
+    for name, members in pools.items():
+        places = [runs.index(member) for member in members]
+        for share in (0.0, 1.0 / len(best)):
+            run = simulate_combination(seen[places], paid[places], share=share)
+            method = f"combined, {name}" + (", with a share" if share else "")
+            yield _line(seed, method, float((run.paid - best).sum()))
+            yield _line(seed, method, run.bound, measure="bound")
+            yield _line(seed, method, run.slack, measure="slack of the bound")
+            least = (paid[places] - best).sum(axis=1).min()
+            yield _line(seed, method, float(least), measure="best member's regret")
 
 
 def _best_values(mdp: MDP, stream: ArrayLosses) -> FloatArray:
