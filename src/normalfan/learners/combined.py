@@ -41,7 +41,7 @@ class ExpertWeights:
     >>> for paid in ([0.0, 1.0], [0.0, 1.0], [1.0, 0.0]):
     ...     rule.update(np.array(paid))
     >>> rule.weights.round(2), round(rule.bound(), 2)
-    (array([0.8, 0.2]), 1.99)
+    (array([0.74, 0.26]), 1.29)
     """
 
     def __init__(self, members: int, share: float = 0.0) -> None:
