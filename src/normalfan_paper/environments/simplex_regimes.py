@@ -36,7 +36,7 @@ DriftKind: TypeAlias = Literal["walk", "step", "redraw", "offset"]
 Between: TypeAlias = Literal["held", "walk", "redrawn"]
 
 WALL_STRIDE = 0.1
-"""The steps of the walk between the two arms of `wall`, in units of γ, and of its other arms if they are slow."""
+"""The steps of the walk between the two arms of `wall`, and of its other arms if held, in units of γ."""
 
 
 def within_cone(
@@ -70,7 +70,7 @@ def wall(
 ) -> Instance:
     """A loss that drifts back and forth through one wall; `stride` is γ/10 unless given.
 
-    The `others` take as small steps ("held"), Gaussian steps of standard deviation γ ("walk"), or are redrawn.
+    The `others` take steps as small ("held"), steps of deviation γ ("walk"), or are redrawn.
     """
     _check(arms, gamma)
     step = WALL_STRIDE * gamma if stride is None else stride
@@ -157,7 +157,7 @@ def _gaussian_steps(rounds: int, arms: int, stride: float, rng: np.random.Genera
 def _around(
     best: IntArray, crosses: BoolArray, arms: int, gamma: float, between: Between, rng: np.random.Generator
 ) -> Instance:
-    """Losses that are 0 at the best arm [T] and lie in [γ, 1] elsewhere: drawn at crossings or always moving."""
+    """Losses that are 0 at the best arm [T] and in [γ, 1] elsewhere: drawn at crossings, or always moving."""
     rounds = len(best)
     if _known_between(between) == "walk":
         losses = _drifting(rounds, arms, gamma, "walk", gamma, rng)
