@@ -13,8 +13,11 @@ LONGEST = 18
 ROUNDS = 5000
 SWITCH = 0.025
 REDRAW = 0.25
-SELECTORS = ("oracle", "occupancies", "strings", "lexicographic", "random vertex", "random point")
-"""The oracle; two readings of the sticky selector; the lexicographic one; two readings of the random one."""
+SELECTORS = (
+    *("oracle", "occupancies", "entropy", "strings"),
+    *("lexicographic", "random vertex", "random point"),
+)
+"""The oracle; three readings of the sticky selector; the lexicographic one; two of the random one."""
 
 OURS: dict[str, Any] = {"motion": "bits", "redraw": REDRAW, "charge": "to the prefix"}
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -38,15 +38,14 @@ from normalfan_paper.experiments.gridworld.settings import (
     sweep_settings,
     trust_method,
 )
-from normalfan_paper.simulation import (
+from normalfan_paper.simulation.combined_runs import simulate_combination
+from normalfan_paper.simulation.mirror_runs import (
     MirrorSetting,
-    TrustSetting,
     record_mirror_descent,
-    simulate_combination,
     simulate_mirror_descent,
     simulate_noisy_mirror_descent,
-    simulate_trust_region,
 )
+from normalfan_paper.simulation.trust_runs import TrustSetting, simulate_trust_region
 
 if TYPE_CHECKING:
     import polars

@@ -18,7 +18,7 @@ from itertools import product
 from typing import Any
 
 from normalfan_paper.experiment import Scale, Settings
-from normalfan_paper.simulation import MirrorSetting
+from normalfan_paper.simulation.mirror_runs import MirrorSetting
 
 SCENARIOS = ("moving goal", "rotating field", "changing obstacles", "boundary crossing")
 SHARP = ("changing obstacles", "boundary crossing")  # the optimum jumps; in the other two it drifts

@@ -17,9 +17,9 @@ from normalfan_paper.environments import simplex_regimes
 from normalfan_paper.environments.constructions import Instance
 from normalfan_paper.experiment import Settings
 from normalfan_paper.experiments.simplex.settings import REGIMES
-from normalfan_paper.simulation import (
+from normalfan_paper.simulation.hedge_runs import simulate_hedge
+from normalfan_paper.simulation.simplex_runs import (
     simulate_euclidean_mirror_descent,
-    simulate_hedge,
     simulate_optimistic_hedge,
 )
 
