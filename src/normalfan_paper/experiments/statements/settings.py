@@ -16,6 +16,7 @@ PARTS = (
     "one-problem-or-two",
     "causal-anisotropy",
     "path-length",
+    "geometry",
     "predictive-selection",
     "bregman-selection",
     "degenerate-selection",
