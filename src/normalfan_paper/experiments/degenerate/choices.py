@@ -11,6 +11,7 @@ CHOICES = (
         "each bit of the hidden string by itself",
         ("the whole face: string and length are redrawn together, and held otherwise",),
         ("degenerate/sticky-level", "degenerate/lexicographic-level", "degenerate/switch"),
+        "that bits flipping by themselves come near the paper's levels, and whole faces cannot",
     ),
     Choice(
         "degenerate/redraw",
@@ -18,6 +19,7 @@ CHOICES = (
         "it is redrawn from 1 to 18 in one round of four",
         ("in one of eight", "in one of two", "in every round"),
         ("degenerate/sticky-level", "degenerate/lexicographic-level", "degenerate/random-level"),
+        "that one in four comes near 0.062, 0.109 and 0.110; the level moves with it, the order does not",
     ),
     Choice(
         "degenerate/charge",
@@ -29,7 +31,8 @@ CHOICES = (
     Choice(
         "degenerate/sticky",
         "In which geometry does the sticky selector stay near its last choice?",
-        "both are shown: the nearest occupancy, as the proposition has it, and the nearest action string",
+        "three are shown: the nearest occupancy, the least relative entropy (one hundredth mixed in), as the "
+        "proposition allows both, and the nearest action string",
         (),
         ("degenerate/sticky-level", "degenerate/order"),
     ),

@@ -29,8 +29,8 @@ CHOICES = (
     Choice(
         "statements/range",
         "Of which round is B the range, in the bound of the gate?",
-        "the largest over all rounds",
-        ("that of one round, as the formula reads",),
+        "of each round that is counted: B_t inside the sum",
+        ("the largest over all rounds, outside", "that of one round, as the formula reads"),
         ("statements/prop-gate",),
     ),
     Choice(

@@ -38,6 +38,6 @@ CHOICES = (
         "What does a path pay?",
         "γ on every step from its first wrong one on (node losses)",
         ("γ for each wrong bit (separable losses): mirror descent is then a Hedge for each layer",),
-        ("tree/every-layer", "tree/predictors"),
+        ("tree/predictors",),
     ),
 )
