@@ -39,8 +39,7 @@ CHOICES = (
         f"step, {SWEPT_CAP:g} as in the sweep",
         (
             "at every state, averaged over the trajectory, or summed over it",
-            "KL(new ‖ old), or KL(old ‖ new) as TRPO's line search measures it, along the same natural "
-            "gradient",
+            "KL(new ‖ old), or KL(old ‖ new) along the same natural gradient, as TRPO's line search has it",
             f"a step up to {BETWEEN_CAP:g} or {FREE_CAP:g}",
         ),
         ("gridworld/trust-region", "gridworld/trust-region-free-step", "gridworld/lowest-free-step"),

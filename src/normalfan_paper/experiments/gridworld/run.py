@@ -103,7 +103,6 @@ def _sweep(mdp: MDP, settings: Settings) -> Iterable[Line]:
     runs = [*(replace(setting, floor=FLOOR) for setting in sweep_settings()), TRACKING]
     paid = simulate_mirror_descent(mdp, stream, runs)
     yield from _totals(seed, runs, paid, motion.values)
-    yield from _combined(seed, runs, paid, paid, motion.values)
     first = float(paid[0, 0] - motion.values[0])  # every learner begins with the uniform policy
     yield _line(seed, "tracker", first + motion.total, measure="first round and price")
 
@@ -150,23 +149,24 @@ def _recorded(mdp: MDP, settings: Settings) -> Iterable[Line]:
 def _alternative(mdp: MDP, settings: Settings) -> Iterable[Line]:
     (seed,) = settings["seeds"]
     changes = dict(ALTERNATIVES[settings["variant"]])
-    noise, scale = changes.pop("noise", 0.0), changes.pop("scale", 1.0)
+    noise, scale = changes.pop("noise", None), changes.pop("scale", 1.0)
     means = scale * scenario_losses(settings, seed)
     judged = ArrayLosses(means, axes="TSA")
     runs = [replace(setting, **{"floor": FLOOR, **changes}) for setting in alternative_settings()]
     best = _best_values(mdp, judged)
-    if noise == 0:
+    if noise is None:
         yield from _totals(seed, runs, simulate_mirror_descent(mdp, judged, runs), best)
-    else:
+        return
+    runs.append(TRACKING)
+    if noise:
         place = SCENARIOS.index(settings["scenario"])
         rng = np.random.default_rng(np.random.SeedSequence([place, seed, 1]))
-        seen = means + noise * rng.standard_normal(means.shape)
-        runs.append(TRACKING)
-        paid, apparent = simulate_noisy_mirror_descent(
-            mdp, ArrayLosses(seen, axes="TSA"), runs, judged=judged
-        )
-        yield from _totals(seed, runs, paid, best)
-        yield from _combined(seed, runs, apparent, paid, best)
+        seen = ArrayLosses(means + noise * rng.standard_normal(means.shape), axes="TSA")
+        paid, apparent = simulate_noisy_mirror_descent(mdp, seen, runs, judged=judged)
+    else:
+        paid = apparent = simulate_mirror_descent(mdp, judged, runs)
+    yield from _totals(seed, runs, paid, best)
+    yield from _combined(seed, runs, apparent, paid, best)
 
 
 PARTS: dict[str, Callable[[MDP, Settings], Iterable[Line]]] = {

@@ -2,14 +2,13 @@
 
 A cell is one scenario, one seed (or a few) and one *part*:
 
-    sweep         mirror descent and the thresholded update, in the paper's sweep and beyond; the tracker;
-                  combinations of them
-    optimistic    optimistic mirror descent over the same step sizes
+    alternative   a reduced sweep under another choice: floor, place of the penalty, scale, noise in the
+                  losses seen; where the choice is about noise also the tracker, and combinations of them all
+    sweep         mirror descent and the thresholded update, in the paper's sweep and beyond; the tracker
     trust         one kind of trust region, one direction of its divergence and one cap on its step, for eight
                   seeds at a time
+    optimistic    optimistic mirror descent over the same step sizes
     recorded      some of the sweep's settings with a look at every episode
-    alternative   a reduced sweep under another choice: floor, place of the penalty, noise, scale; with noise
-                  the tracker and the combinations, too
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ KINDS = ("per state", "average", "trajectory")
 DIRECTIONS = ("new from old", "old from new")  # KL(new ‖ old), KL(old ‖ new)
 SWEPT_CAP, FREE_CAP = ETAS[-1], 10.0  # of a trust region's step: the sweep's largest; one that hardly binds
 BETWEEN_CAP = 2.5
-CAPS = (BETWEEN_CAP, SWEPT_CAP, FREE_CAP)
+CAPS = (FREE_CAP, SWEPT_CAP, BETWEEN_CAP)
 FLOOR = 1e-3
 # The previous-face tracker as a limit of mirror descent: all mass on what the last loss made optimal, and
 # among equals as it was before.
@@ -46,11 +45,12 @@ ALTERNATIVE_SEEDS, NOISE_SEEDS = 4, 8
 # What is changed, by the name of the alternative; OURS is the sweep's.
 OURS = "ours"
 ALTERNATIVES: dict[str, dict[str, Any]] = {
+    "no noise": {"noise": 0.0},
+    "noise 0.1": {"noise": 0.1},
+    "noise 0.3": {"noise": 0.3},
     "floor 0": {"floor": 0.0},
     "floor 0.01": {"floor": 1e-2},
     "penalty inside": {"penalty_inside_step": True},
-    "noise 0.1": {"noise": 0.1},
-    "noise 0.3": {"noise": 0.3},
     "losses ×0.1": {"scale": 0.1},
 }
 
@@ -100,9 +100,7 @@ def cells(scale: Scale) -> list[Settings]:
         cell = {"part": part, "scenario": scenario, "seeds": seeds, "variant": variant}
         found.append(cell | more | common)
 
-    for scenario, seed in product(SCENARIOS, range(scale.seeds)):
-        add("sweep", scenario, [seed])
-    for scenario, (variant, changes) in product(SCENARIOS, ALTERNATIVES.items()):
+    for (variant, changes), scenario in product(ALTERNATIVES.items(), SCENARIOS):
         for seed in range(min(scale.seeds, NOISE_SEEDS if "noise" in changes else ALTERNATIVE_SEEDS)):
             add("alternative", scenario, [seed], variant)
     for direction, cap, kind, scenario in product(DIRECTIONS[::-1], CAPS, KINDS, SCENARIOS):
@@ -110,7 +108,7 @@ def cells(scale: Scale) -> list[Settings]:
         for first in range(0, number, SEEDS_AT_ONCE):
             seeds = list(range(first, min(first + SEEDS_AT_ONCE, number)))
             add("trust", scenario, seeds, kind=kind, direction=direction, cap=cap)
-    for part, scenario, seed in product(("optimistic", "recorded"), SCENARIOS, range(scale.seeds)):
+    for part, scenario, seed in product(("sweep", "optimistic", "recorded"), SCENARIOS, range(scale.seeds)):
         add(part, scenario, [seed])
     return found
 

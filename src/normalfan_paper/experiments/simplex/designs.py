@@ -140,8 +140,9 @@ def correlations(x: FloatArray, y: FloatArray) -> FloatArray:
     """[seeds]: Pearson's, of each seed's rows [n]; nan if one of them does not vary."""
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     scale = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    nothing: FloatArray = np.full(len(x), np.nan)
-    return np.divide((x * y).sum(axis=1), scale, out=nothing, where=scale > 0)
+    found: FloatArray = np.full(len(x), np.nan)
+    np.divide((x * y).sum(axis=1), scale, out=found, where=scale > 0)
+    return found
 
 
 def best_of(some: Sequence[Numbers]) -> Numbers:
