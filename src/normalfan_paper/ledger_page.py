@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from normalfan_paper.experiment import Choice, LedgerRow, Verdict
 from normalfan_paper.ledger import Ledger, Section
+from normalfan_paper.pages import template
 
 TITLE = "The paper, run again"
 READING = (
@@ -59,18 +60,9 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def _render(template: str, ledger: Ledger, **words: Any) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    environment = Environment(
-        loader=PackageLoader("normalfan_paper", "assets"),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"inline": _inline, "stem": lambda name: Path(name).stem}
-    return environment.get_template(template).render(
+def _render(name: str, ledger: Ledger, **words: Any) -> str:
+    page = template(name, {"inline": _inline, "stem": lambda file: Path(file).stem})
+    text: str = page.render(
         title=TITLE,
         reading=READING,
         counts=_counts(ledger),
@@ -86,6 +78,7 @@ def _render(template: str, ledger: Ledger, **words: Any) -> str:
         choices=_choices([choice for section in ledger.sections for choice in section.choices]),
         **words,
     )
+    return text
 
 
 def _inline(text: str) -> str:

@@ -23,6 +23,9 @@ from normalfan.problem.mdp import MDP
 from normalfan_paper.environments.constructions import layered_tree_mdp
 
 HORIZON = 3
+ROUNDING = (
+    1e-12  # of an area, relative to the square of the polygon's size: below it three points lie on a line
+)
 
 
 class Shadow(NamedTuple):
@@ -59,13 +62,14 @@ def shadow(mdp: MDP, along: FloatArray) -> Shadow:
 def _hull(points: FloatArray) -> list[int]:
     """The corners of the convex hull, anticlockwise; points on an edge are none (Andrew's chain)."""
     order = sorted(range(len(points)), key=lambda i: (points[i, 1], points[i, 0]))
+    straight = ROUNDING * float(np.ptp(points, axis=0).max()) ** 2
 
     def half(places: list[int]) -> list[int]:
         chain: list[int] = []
         for i in places:
-            while len(chain) > 1 and _turn(points[chain[-2]], points[chain[-1]], points[i]) <= 0:
+            while len(chain) > 1 and _turn(points[chain[-2]], points[chain[-1]], points[i]) <= straight:
                 chain.pop()
-            if not chain or not np.array_equal(points[chain[-1]], points[i]):
+            if not chain or np.abs(points[chain[-1]] - points[i]).max() ** 2 > straight:
                 chain.append(i)
         return chain[:-1]
 

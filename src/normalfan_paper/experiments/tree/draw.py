@@ -62,7 +62,8 @@ def _predictors(frame: polars.DataFrame, folder: Path) -> list[Path]:
         places = np.arange(len(PREDICTORS)) + 0.38 * (k - 0.5)
         axes.barh(
             places, [np.nan_to_num(n.mean) for n in found], 0.36, color=COLOURS[tint], hatch=hatch,
-            label=label, xerr=[np.nan_to_num(n.error) for n in found], edgecolor="white", ecolor="black", capsize=1.5,
+            label=label, xerr=[np.nan_to_num(n.error) for n in found], edgecolor="white", ecolor="black",
+            capsize=1.5,
         )  # fmt: skip
         for place, number in zip(places, found, strict=True):
             axes.annotate(f"{number.mean:.2f}", (number.mean + np.nan_to_num(number.error), place), (3, 0),
