@@ -35,7 +35,7 @@ from normalfan_paper.experiments.gridworld.measures import (
 )
 from normalfan_paper.experiments.gridworld.sensitivity import sensitivity_rows
 from normalfan_paper.experiments.gridworld.settings import (
-    BETWEEN_CAP,
+    CAPS,
     DIRECTIONS,
     FREE_CAP,
     KINDS,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import polars
 
 MIRROR = ("mirror descent", "optimistic")
-STEPS = {SWEPT_CAP: "step within the sweep", BETWEEN_CAP: f"step to {BETWEEN_CAP:g}", FREE_CAP: "free step"}
+STEPS = {SWEPT_CAP: "step within the sweep", FREE_CAP: "free step"}
 WALL_MEASURES = {
     "near walls": "actions with 0 < A* ≤ 0.1",
     "near optimal": "actions with A* ≤ 0.1",
@@ -61,21 +61,20 @@ FACTOR = (3.0, 4.0)
 
 def check(frame: polars.DataFrame) -> Sequence[LedgerRow]:
     totals = RegretTotals(frame)
-    free = BETWEEN_CAP, FREE_CAP
     return [
         _lowest(totals, "lowest", ", step sizes within the sweep", [SWEPT_CAP]),
         *(_lowest_in(totals, scenario) for scenario in SCENARIOS),
-        _lowest(totals, "lowest-free-step", ", the trust region's step left free", free),
+        _lowest(totals, "lowest-free-step", ", the trust region's step left free", [FREE_CAP]),
         _factor(totals),
         _trust_region(totals, "trust-region", " within the sweep", [SWEPT_CAP]),
-        _trust_region(totals, "trust-region-free-step", " whose step is left free", free),
+        _trust_region(totals, "trust-region-free-step", " whose step is left free", [FREE_CAP]),
         _wall_mass(frame),
         _causal_layers(frame),
         *sensitivity_rows(frame, totals),
     ]
 
 
-def trust_regions(caps: Sequence[float] = (SWEPT_CAP, BETWEEN_CAP, FREE_CAP)) -> dict[str, tuple[str, float]]:
+def trust_regions(caps: Sequence[float] = CAPS) -> dict[str, tuple[str, float]]:
     """The trust regions that were run, by their names in words: their names in the data, and the caps."""
     return {
         f"{STEPS[cap]}, {kind}, {direction}": (trust_method(kind, direction), cap)

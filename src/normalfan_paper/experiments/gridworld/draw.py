@@ -12,7 +12,7 @@ from normalfan_paper.experiments.gridworld.check import STEPS, recorded, trust_c
 from normalfan_paper.experiments.gridworld.measures import RegretTotals, Run, below, times_below
 from normalfan_paper.experiments.gridworld.sensitivity import pair_under
 from normalfan_paper.experiments.gridworld.settings import (
-    BETWEEN_CAP,
+    CAPS,
     DIRECTIONS,
     FREE_CAP,
     KINDS,
@@ -69,7 +69,7 @@ def bar_runs(totals: RegretTotals, scenario: str) -> list[Run]:
             (totals.at(scenario, method, cap) for method, cap in trust_regions([cap]).values()),
             key=lambda run: run.mean,
         )
-        for cap in (SWEPT_CAP, FREE_CAP)
+        for cap in CAPS
     }
     return [
         *(totals.best(scenario, method) for method in ("thresholded", "mirror descent", "optimistic")),
@@ -105,8 +105,7 @@ def _bars(totals: RegretTotals, folder: Path) -> list[Path]:
 
 def _trust_map(totals: RegretTotals, folder: Path) -> list[Path]:
     """In how many scenarios the thresholded update has less regret: cap × kind × direction."""
-    caps = (SWEPT_CAP, BETWEEN_CAP, FREE_CAP)
-    pairs = trust_cases(totals, caps)
+    pairs = trust_cases(totals, CAPS)
     figure, panels = paper_figure(1, len(DIRECTIONS), height=1.9, sharey=True)
     for axes, direction, title in zip(panels, DIRECTIONS, ("KL(new ‖ old)", "KL(old ‖ new)"), strict=True):
         table = np.array(
@@ -116,7 +115,7 @@ def _trust_map(totals: RegretTotals, folder: Path) -> list[Path]:
                         below(*pairs[f"{STEPS[cap]}, {kind}, {direction}", scenario])
                         for scenario in SCENARIOS
                     )
-                    for cap in caps
+                    for cap in CAPS
                 ]
                 for kind in KINDS
             ]
@@ -128,7 +127,7 @@ def _trust_map(totals: RegretTotals, folder: Path) -> list[Path]:
             axes.text(
                 j + 0.5, i + 0.5, f"{count} of {len(SCENARIOS)}", ha="center", va="center", fontsize=SMALL
             )
-        axes.set_xticks(np.arange(len(caps)) + 0.5, [f"{cap:g}" for cap in caps])
+        axes.set_xticks(np.arange(len(CAPS)) + 0.5, [f"{cap:g}" for cap in CAPS])
         axes.set_yticks(np.arange(len(KINDS)) + 0.5, KINDS)
         axes.grid(visible=False)
         axes.set(xlabel="largest step", title=title)
