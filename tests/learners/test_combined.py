@@ -98,6 +98,17 @@ def test_the_bound_is_not_idle() -> None:
     assert 100 * rule.bound() < 0.5 * 2000
 
 
+def test_a_member_long_given_up_may_become_the_best() -> None:
+    """Its weight has underflowed to 0 when it wins by far more than it ever lost."""
+    paid = np.stack([np.zeros(3001), np.ones(3001)])
+    paid[:, 3000] = 1e5, 0.0
+    weights, rule = weighed(paid, 0.0)
+    assert weights[3000, 1] == 0.0
+    assert np.isfinite(weights).all()
+    assert float((weights.T * paid).sum()) - paid.sum(axis=1).min() <= rule.bound()
+    assert rule.weights[1] > 0.0
+
+
 def test_the_weights_by_hand() -> None:
     paid = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]).T  # two members, three rounds
     weights, rule = weighed(paid, 0.0)

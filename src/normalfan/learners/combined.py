@@ -95,8 +95,10 @@ class ExpertWeights:
 def _tilted(weights: FloatArray, costs: FloatArray, rate: float) -> tuple[FloatArray, float]:
     """w(i) e^{−rate·c(i)}, normalised, and −log Σ w e^{−rate·c} / rate; at infinity, the cheapest alone."""
     least = float(costs[weights > 0].min())
-    tilt = np.where(costs <= least, 1.0, 0.0) if math.isinf(rate) else np.exp(-rate * (costs - least))
-    tilted = weights * tilt
+    above = np.maximum(
+        costs - least, 0.0
+    )  # a member whose weight has underflowed may pay less than the least
+    tilted = weights * (np.where(above > 0, 0.0, 1.0) if math.isinf(rate) else np.exp(-rate * above))
     mass = float(tilted.sum())
     return tilted / mass, least if math.isinf(rate) else least - math.log(mass) / rate
 
