@@ -59,17 +59,25 @@ class ExpertWeights:
     def update(self, paid: FloatArray) -> None:
         """See what each member paid in the round, [N]."""
         costs = paid - paid.min()
-        rate = self._scale / self._gaps[-1] if self._gaps[-1] > 0 else math.inf
-        moved, soft_minimum = _tilted(self.weights, costs, rate)
-        self._gaps.append(self._gaps[-1] + max(float(self.weights @ costs) - soft_minimum, 0.0))
+        rate = self._rate()
         if self.share:
-            self.weights = (1.0 - self.share) * moved + self.share / len(moved)
+            moved = self.weights * _decayed(costs, rate)
+            soft_minimum = -math.log(moved.sum()) / rate
+            weights = (1.0 - self.share) * moved / moved.sum() + self.share / len(moved)
         else:
-            # From the sums, by the newest rate: a rate that changes must weigh the whole past alike.
-            self._lost += costs
-            self._lost -= self._lost.min()
-            rate = self._scale / self._gaps[-1] if self._gaps[-1] > 0 else math.inf
-            self.weights, _ = _tilted(np.full(len(moved), 1.0 / len(moved)), self._lost, rate)
+            # By sums, not by weights: one that has underflowed may belong to a member that wins by far.
+            total = self._lost + costs
+            soft_minimum = _soft_minimum(total, rate) - _soft_minimum(self._lost, rate)
+            self._lost = total - total.min()
+        self._gaps.append(self._gaps[-1] + max(float(self.weights @ costs) - soft_minimum, 0.0))
+        if not self.share:
+            # By the newest rate: if it changes, it must weigh the whole past alike.
+            weights = _decayed(self._lost, self._rate())
+            weights /= weights.sum()
+        self.weights = weights
+
+    def _rate(self) -> float:
+        return self._scale / self._gaps[-1] if self._gaps[-1] > 0 else math.inf
 
     def bound(self, since: int = 0, until: int | None = None) -> float:
         """How much more than any one member it has paid at most, in rounds `since` ≤ t < `until`."""
@@ -92,15 +100,15 @@ class ExpertWeights:
         return self._gaps[end - 1] + (self._gaps[end] - self._gaps[since]) + forgetting
 
 
-def _tilted(weights: FloatArray, costs: FloatArray, rate: float) -> tuple[FloatArray, float]:
-    """w(i) e^{−rate·c(i)}, normalised, and −log Σ w e^{−rate·c} / rate; at infinity, the cheapest alone."""
-    least = float(costs[weights > 0].min())
-    above = np.maximum(
-        costs - least, 0.0
-    )  # a member whose weight has underflowed may pay less than the least
-    tilted = weights * (np.where(above > 0, 0.0, 1.0) if math.isinf(rate) else np.exp(-rate * above))
-    mass = float(tilted.sum())
-    return tilted / mass, least if math.isinf(rate) else least - math.log(mass) / rate
+def _decayed(costs: FloatArray, rate: float) -> FloatArray:
+    """e^{−rate·cost} of costs that are not negative; at an infinite rate, 1 for those of 0 alone."""
+    return np.exp(-np.multiply(costs, rate, out=np.zeros_like(costs), where=costs > 0))
+
+
+def _soft_minimum(costs: FloatArray, rate: float) -> float:
+    """−log(mean of e^{−rate·cost}) / rate, at an infinite rate the minimum."""
+    least = float(costs.min())
+    return least - math.log(_decayed(costs - least, rate).mean()) / rate
 
 
 class Combined(Described):
