@@ -62,7 +62,8 @@ def _judge(claim: Claim, findings: polars.DataFrame) -> LedgerRow:
         verdict = Verdict.ASSUMES
         because = (
             f"It needs {claim.assumption}: then it did not fail in "
-            f"{_trials_in_words(assuming.tried)}, as written in {as_written.failed} of {as_written.tried}."
+            f"{_trials_in_words(assuming.tried)}; as written it failed in {as_written.failed} of "
+            f"{_trials_in_words(as_written.tried)}."
         )
     else:
         verdict = Verdict.FALSE
