@@ -113,6 +113,18 @@ def judged(designs: Mapping[str, Estimate], claimed: float, slack: float) -> Ver
     return verdict_over([design.agrees(claimed, slack) for design in designs.values()])
 
 
+def sides(designs: Mapping[str, Estimate], claimed: float) -> str:
+    """Where the designs lie, in words: if on both sides, one between them would agree.
+
+    >>> sides({"a": Estimate(0.5, 0.01), "b": Estimate(0.9, 0.01)}, 0.8)
+    'designs lie on both sides of it'
+    """
+    above = [design.mean > claimed for design in designs.values()]
+    if any(above) and not all(above):
+        return "designs lie on both sides of it"
+    return f"all designs lie {'above' if all(above) else 'below'} it"
+
+
 def verdict_over(designs: Iterable[bool]) -> Verdict:
     """A claim about an experiment that the paper does not define: in how many designs it came out."""
     found = list(designs)

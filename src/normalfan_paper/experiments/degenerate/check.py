@@ -19,6 +19,7 @@ from normalfan_paper.judging import (
     largest,
     numbers_of,
     seeds_in_words,
+    sides,
     spanned,
     verdict_over,
 )
@@ -122,7 +123,7 @@ def _level(name: str, errors: dict[tuple[str, str], np.ndarray], selectors: Sequ
         spanned(found, ".4f", first=len(selectors)),
         judged(found, PAPER[name], THREE_DIGITS),
         "the level is set by how often prefixes grow finer and by what a wrong step costs; "
-        f"nearest is {nearest}",
+        f"{sides(found, PAPER[name])}, nearest is {nearest}",
         numbers_of(found),
     )
 

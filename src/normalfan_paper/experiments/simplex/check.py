@@ -32,6 +32,7 @@ from normalfan_paper.judging import (
     listed,
     numbers_of,
     seeds_in_words,
+    sides,
     verdict_over,
 )
 
@@ -177,7 +178,9 @@ def _within_cone_variation(own: list[Numbers], designs: list[Numbers], seeds: st
         f"ours {listed(mine, '.3g')}; over {len(found)} drifts and norms from {min(means):.3g} to "
         f"{max(means):.3g}",
         judged(found, PAPER[name], DIGITS[name]),
-        f"it is as large as the drift and the norm make it; nearest is {nearest}, {found[nearest]:.3g}",
+        f"it is as large as the drift and the norm make it; {sides(found, PAPER[name])}, nearest is "
+        f"{nearest}, "
+        f"{found[nearest]:.3g}",
         numbers_of(found),
         seeds,
     )
