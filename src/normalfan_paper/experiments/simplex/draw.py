@@ -38,7 +38,7 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
 
 
 def _regimes(frame: polars.DataFrame, folder: Path) -> list[Path]:
-    """Top: variation and price by regime. Below: the tracker's regret against the price and the variation."""
+    """Top: variation and price by regime. Below, for all ways to move, what goes with the tracker's regret."""
     import polars as pl
 
     own = frame.filter(pl.col("part") == "ours")
@@ -49,10 +49,10 @@ def _regimes(frame: polars.DataFrame, folder: Path) -> list[Path]:
         ("variation", "variation_linf", "… the variation (L∞)"),
     ):
         for regime, marker, tint in zip(REGIMES, MARKERS, TINTS, strict=False):
-            # One point a seed and number of arms: thousands of trials would lie on top of each other.
+            # One point a way to move and number of arms: single trials would lie on top of each other.
             points = (
-                own.filter(pl.col("regime") == regime)
-                .group_by("seed", "arms", maintain_order=True)
+                frame.filter(pl.col("regime") == regime)
+                .group_by("part", "motion", "rate", "arms", maintain_order=True)
                 .agg(pl.col("price", "variation_linf", "tracker").mean())
             )
             axes[name].plot(
@@ -61,7 +61,7 @@ def _regimes(frame: polars.DataFrame, folder: Path) -> list[Path]:
             )  # fmt: skip
         axes[name].set_xlabel(title)
         axes[name].locator_params(axis="x", nbins=4)
-    end = 1.05 * largest(own["price"])
+    end = 1.05 * largest(frame["price"])
     axes["price"].plot([0, end], [0, end], color=COLOURS["black"], linewidth=0.6, zorder=1)
     axes["price"].set_ylabel("tracker's regret against …")
     axes["variation"].tick_params(labelleft=False)
