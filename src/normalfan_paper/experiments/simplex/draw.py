@@ -38,7 +38,7 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
 
 
 def _regimes(frame: polars.DataFrame, folder: Path) -> list[Path]:
-    """Top: variation and price by regime. Below, for all ways to move, what goes with the tracker's regret."""
+    """Top: variation and price by regime. Below, for all ways to move: what the tracker's regret follows."""
     import polars as pl
 
     own = frame.filter(pl.col("part") == "ours")
@@ -64,6 +64,7 @@ def _regimes(frame: polars.DataFrame, folder: Path) -> list[Path]:
     end = 1.05 * largest(frame["price"])
     axes["price"].plot([0, end], [0, end], color=COLOURS["black"], linewidth=0.6, zorder=1)
     axes["price"].set_ylabel("tracker's regret against …")
+    axes["variation"].set_ylim(axes["price"].get_ylim())
     axes["variation"].tick_params(labelleft=False)
     handles, labels = axes["price"].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
