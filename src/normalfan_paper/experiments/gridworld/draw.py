@@ -136,6 +136,8 @@ def _trust_map(totals: RegretTotals, folder: Path) -> list[Path]:
 
 
 def _training(frame: polars.DataFrame, folder: Path) -> list[Path]:
+    from matplotlib.ticker import LogLocator, NullLocator
+
     figure, axes = paper_figure(len(SCENARIOS), 2, height=5.2, sharex=True)
     episodes = _episodes(frame)
     for row, scenario in enumerate(SCENARIOS):
@@ -153,9 +155,12 @@ def _training(frame: polars.DataFrame, folder: Path) -> list[Path]:
                     centres, mean - error, mean + error, color=COLOURS[colour], alpha=0.25, linewidth=0
                 )
         axes[row, 0].set_yscale("log")
+        axes[row, 0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes[row, 0].yaxis.set_major_formatter("{x:g}")
+        axes[row, 0].yaxis.set_minor_locator(NullLocator())
         axes[row, 0].set_ylabel(scenario)
     axes[0, 0].set_title("regret per episode")
-    axes[0, 1].set_title("steps near walls (share)")
+    axes[0, 1].set_title("share of steps at walls")
     figure.supxlabel("episode", fontsize=7)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=2)
