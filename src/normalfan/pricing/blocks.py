@@ -14,7 +14,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import allowed_policy, occupancy
 from normalfan.geometry.ties import TieRule
-from normalfan.pricing.kernels import UNIT, Tables, sweep_for
+from normalfan.pricing.kernels import UNIT, Sweeper, Tables
 from normalfan.pricing.reading import Reader, Reading
 from normalfan.problem.arrays import FloatArray, IntArray, check_losses, first_index
 from normalfan.problem.losses import forbid
@@ -44,7 +44,7 @@ class BlockPricer:
         self.row_columns = (*ROW_COLUMNS, *DETAIL_COLUMNS) if full else ROW_COLUMNS
         self.exact_when_ambiguous = exact_when_ambiguous
         self.tables = Tables(mdp)
-        self.sweep = sweep_for(self.tables, ties, full=full)
+        self.sweep = Sweeper(self.tables, ties, full=full)
         self.reader = Reader(self.tables, ties, exactly=exact_when_ambiguous)
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray) -> Columns:
@@ -57,10 +57,10 @@ class BlockPricer:
                 check_way_on(self.mdp, losses[t] < np.inf, f"losses[{first_round + t}]")
             if not swept.finite.all():
                 raise overflow(first_round + int(swept.finite.argmin()))
-        full: Columns = {"variations": _variations(losses, first_round)} if self.full else {}
-        doubts = self._settle(losses, swept, shared)
+        full: Columns = {}
         if self.full:
-            self.name_moves(losses, swept.cells)
+            full["variations"] = _variations(losses, swept.variations, first_round)
+        doubts = self._settle(losses, swept, shared)
         told = {name: getattr(swept, name) for name in ("values", *self.row_columns)}
         return {name: column[shared:] for name, column in (told | doubts | full).items()}
 
@@ -82,14 +82,15 @@ class BlockPricer:
             ) from None
         return {name: rows[1::2] for name, rows in priced.items()}
 
-    def name_moves(self, losses: FloatArray, cells: IntArray) -> None:
-        """Call the moves of the costliest cells by their shortest names, in place."""
+    def name_moves(self, losses: FloatArray, cells: IntArray) -> IntArray:
+        """Call the moves of the costliest cells by their shortest names."""
         rounds = np.flatnonzero(cells[:, 0] >= 0)
         steps, states = cells[rounds, 0], cells[rounds, 1]
         charged = losses[rounds, steps, states]
         for column in (2, 3):
             moves = np.stack([states, cells[rounds, column]], axis=1)
             cells[rounds, column] = self.tables.shortest_named(charged, steps, moves)
+        return cells
 
     def _settle(self, losses: FloatArray, swept: Swept, shared: int) -> Columns:
         """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
@@ -116,10 +117,12 @@ class BlockPricer:
             is_same = day - 1 in days and np.array_equal(losses[day - 1], losses[day])
             readings.append(readings[-1] if is_same else self.reader.read(losses[day]))
         # Advantages are a loss whose values are 0: swept, they give the rows that these readings mean.
-        rows = self.sweep(np.stack([one.advantages for one in readings]))
+        rows = self.sweep(np.stack([one.advantages for one in readings]), named=False)
         places = np.searchsorted(days, chosen)
         for name in self.row_columns:
             getattr(swept, name)[chosen] = getattr(rows, name)[places]
+        if self.full:
+            swept.cells[chosen] = self.name_moves(losses[chosen], swept.cells[chosen])
         for t, place in zip(chosen.tolist(), places.tolist(), strict=True):
             now = readings[place]
             before = readings[place - 1] if t > 0 else now
@@ -187,12 +190,12 @@ def overflow(number: int) -> InputError:
     )
 
 
-def _variations(losses: FloatArray, first_round: int) -> FloatArray:
-    """‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞, [B, 3]."""
-    from normalfan._kernels.variation import variations
+def _variations(losses: FloatArray, found: FloatArray, first_round: int) -> FloatArray:
+    """‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞, [B, 3], from what the sweep found."""
+    from normalfan._kernels.variation import settle_variations
 
     moved: FloatArray
-    moved, all_finite = variations(losses)
+    moved, all_finite = settle_variations(losses, found)
     if not all_finite:  # at a state that no policy reaches, or a distance beyond all floats
         check_losses("losses", losses, offset=(first_round,))
         raise overflow(first_round + int(np.isfinite(moved).all(axis=1).argmin()))
