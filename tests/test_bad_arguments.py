@@ -28,6 +28,7 @@ def priced(losses: Any, **options: Any) -> nf.PricedMotion:
 
 
 STREAM = np.zeros((5, 2, 2, 2))
+COSTS = nf.replan.HoldingCosts(np.zeros((5, 5)), np.zeros(5), "before", 1)
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
     "NaN probability": (lambda: nf.MDP(spoiled(THIRDS, (1, 0, 1), np.nan), 0, 2), "[1, 0, 1]"),
@@ -96,6 +97,12 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "unknown norm": (lambda: priced(STREAM).variation("l3"), "'l3'"),
     "loss of wrong shape": (lambda: nf.optimal_face(MDP, np.zeros((2, 2))), "[2, 2]"),
     "loss beyond the range": (lambda: nf.optimal_face(MDP, LOSS + 1e308), "beyond the range"),
+    "margin beyond the range": (lambda: nf.cone_margin(MDP, LOSS + 1e308), "beyond the range"),
+    "error beyond the range": (lambda: nf.value_error(MDP, LOSS + 1e308, LOSS - 1e308), "beyond the range"),
+    "ranges beyond the range": (
+        lambda: nf.ranging(MDP, LOSS + 1e308, directions="entries", tolerance="1%"),
+        "beyond the range",
+    ),
     "NaN in one loss": (
         lambda: nf.optimal_face(MDP, spoiled(LOSS, (1, 1, 0), np.nan)),
         "[1, 1, 0]",
@@ -109,6 +116,20 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "faces of two problems": (
         lambda: nf.whole_polytope(MDP).meets(nf.whole_polytope(nf.MDP(THIRDS, 1, 2))),
         "different problems",
+    ),
+    "tolerance as text": (lambda: nf.TieRule(absolute="small"), "'small'"),
+    "no step size": (lambda: nf.learners.MirrorDescent(MDP, eta=None), "eta is None"),
+    "floor as text": (lambda: nf.learners.MirrorDescent(MDP, floor="0"), "floor is '0'"),
+    "rate as text": (lambda: nf.learners.ExponentialAverage(rate="1"), "rate is '1'"),
+    "margin's floor as text": (lambda: nf.cone_margin(MDP, LOSS, floor="0"), "floor is '0'"),
+    "cost as text": (lambda: nf.replan.cheapest_schedule(COSTS, "5"), "cost is '5'"),
+    "no cost": (lambda: nf.replan.recommend(COSTS, None), "cost is None"),
+    "holdout as a list": (lambda: nf.replan.recommend(COSTS, 1.0, holdout=[1]), "[1]"),
+    "threshold as text": (lambda: nf.replan.Accumulated("5"), "threshold is '5'"),
+    "unknown detector": (lambda: nf.replan.Drift("Nobody", ()).decide(), "'Nobody'"),
+    "a grid without points": (
+        lambda: nf.report.draw_fan(MDP, nf.report.Plane(LOSS, LOSS, LOSS), [], [0.0]),
+        "xs has no number",
     ),
     "loss the monitor cannot take": (lambda: nf.Monitor(MDP).update(np.zeros(3)), "round 0"),
 }

@@ -12,7 +12,8 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.files import check_target, pack_arrays, unpack_arrays, written_atomically
+from normalfan.array_files import pack_arrays, unpack_arrays
+from normalfan.files import check_target, written_atomically
 
 
 def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:

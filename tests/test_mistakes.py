@@ -322,7 +322,7 @@ MISTAKES = {
         "price=>5", WATCH + " --alarm 'price=>5'", lambda: nf.watch.AlarmRule.parse("price=>5")
     ),
     "a state without its output": Mistake("--out", WATCH + " --state state"),
-    "a key twice on a line": of_line('{"round": 1, "round": 2, "loss": [[[0]]]}', "twice"),
+    "a key twice on a line": of_line('{"round": 1, "round": 2, "loss": [[[0]]]}', "'round' is there 2 times"),
     "a loss and a reward on a line": of_line('{"round": 1, "loss": [[[0]]], "reward": [[[0]]]}', "reward"),
     "a date as the round of a line": of_line('{"round": "2021-03-14", "loss": [[[0]]]}', "2021-03-14"),
     "a line of another shape": of_line('{"round": 1, "loss": [[[0, 1]]]}', "[1, 1, 2]"),

@@ -70,32 +70,29 @@ def rounds_between(names: Sequence[str], first: str | None, last: str | None) ->
     >>> rounds_between(["2021-03-12", "2021-03-14T07:00", "2021-03-15"], "2021-03-13", "2021-03-14")
     [1]
     """
-    times = times_of(names)
-    low = -math.inf if first is None else _place(names, times, "first (--from)", first)
-    high = math.inf
-    if last is not None:
-        high = _place(names, times, "last (--to)", last) + _rest_of_day(names, last)
-    places = range(len(names)) if times is None else times
-    kept = [t for t, place in enumerate(places) if low <= place <= high]
+    ends = {"first (--from)": first, "last (--to)": last}
+    given = {option: end for option, end in ends.items() if end is not None}
+    # All together: 20210314 is a number among numbers, and a date beside 2021-03-14.
+    times = times_of([*names, *given.values()])
+    if times is None:
+        unknown = [option for option, end in given.items() if end not in names]
+        if unknown:
+            unread = (option for option in unknown if times_of([*names, given[option]]) is None)
+            option = next(unread, unknown[0])
+            raise InputError(
+                f"{option} is {given[option]!r}, but the rounds are called {names[0]}, …, {names[-1]}: name "
+                f"one of them, or a date or number between them."
+            )
+        times = [*range(len(names)), *map(names.index, given.values())]
+    low = -math.inf if first is None else times[len(names)]
+    high = math.inf if last is None else times[-1] + _rest_of_day(names, last)
+    kept = [t for t, place in enumerate(times[: len(names)]) if low <= place <= high]
     if not kept:
         raise InputError(
             f"no round lies from {first or names[0]} to {last or names[-1]}, but at least one is needed: "
             f"choose from {names[0]} to {names[-1]}."
         )
     return kept
-
-
-def _place(names: Sequence[str], times: Sequence[float] | None, option: str, end: str) -> float:
-    """Where an end of a range lies: on the line of the rounds, or in their list."""
-    if times is None and end in names:
-        return names.index(end)
-    found = None if times is None else times_of([names[0], end])
-    if found is None:
-        raise InputError(
-            f"{option} is {end!r}, but the rounds are called {names[0]}, …, {names[-1]}: name one of them, "
-            f"or a date or number between them."
-        )
-    return found[1]
 
 
 def _rest_of_day(names: Sequence[str], last: str) -> float:

@@ -8,9 +8,10 @@ RuntimeError
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
-from numbers import Integral
+from numbers import Integral, Real
 
 from normalfan.text import printable
 
@@ -51,3 +52,22 @@ def check_whole(name: str, given: object, remedy: str, *, least: int = 1) -> Non
     """Refuse what is not a whole number of at least `least`."""
     if isinstance(given, bool) or not isinstance(given, Integral) or given < least:
         raise InputError(f"{name} is {given!r}, but must be a whole number of at least {least}: {remedy}.")
+
+
+def check_number(
+    name: str,
+    given: float,
+    remedy: str = "leave it out for the default",
+    *,
+    least: float = 0.0,
+    positive: bool = False,
+    may_be_infinite: bool = False,
+) -> float:
+    """Refuse what is not a number of at least `least`, or positive; or infinite, unless it may be."""
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    is_infinite = given == math.inf and not may_be_infinite
+    if not is_number or is_infinite or not (given > 0 if positive else given >= least):
+        rule = "positive" if positive else f"at least {least:g}"
+        finite = "" if may_be_infinite else "finite and "
+        raise InputError(f"{name} is {given!r}, but must be a number, {finite}{rule}: {remedy}.")
+    return float(given)

@@ -5,14 +5,13 @@ With A the optimal advantages (zero where tied) and W the values of the restrict
     regret r = ⟨q, A⟩,      price Γ = ρ·W_1,      selection error ε = ⟨q, A + E W_{h+1} − W_h⟩
 
 of a play q. For one on the last face r = Γ + ε (Theorem "Exact face-regret decomposition"); the three are
-computed apart, so that this is a finding: docs/details/regret.md. Off the face r − Γ may be negative, and
-round 0 has no last face.
+computed separately, so that their equality is a check: docs/details/regret.md. Off the face r − Γ may be
+negative, and round 0 has no last face.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -27,10 +26,10 @@ from normalfan.learners.selectors import first_vertex
 from normalfan.plots import new_figure, round_axis
 from normalfan.pricing.blocks import overflow
 from normalfan.pricing.motion import NORMS, in_norm
-from normalfan.pricing.stream import block_rounds, numbered
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, check_losses, read_only
-from normalfan.problem.losses import Losses, LossStream, as_stream, forbid, names_of_rounds
-from normalfan.problem.mdp import MDP, check_way_on
+from normalfan.pricing.stream import block_rounds
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, read_only
+from normalfan.problem.losses import Losses, as_stream, each_round, names_of_rounds
+from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 from normalfan.text import counted, html_table, number
 
@@ -145,11 +144,13 @@ def run(
         )
     stream = as_stream(losses)
     seer = learner if isinstance(learner, Clairvoyant) else None
+    # From an unknown number of rounds one by one: the next may depend on what the learner does.
+    at_once = 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)
     past: _Yardstick | None = None
     entries: list[dict[str, Any]] = []
     plays: list[FloatArray] = []
     with progress_bar("playing", stream.n_rounds, progress) as advance:
-        for t, loss in enumerate(_rounds(mdp, stream)):
+        for t, loss in enumerate(map(read_only, each_round(mdp, stream, at_once))):
             if seer is not None:
                 seer.foresee(loss)
             policy = learner.act(t)
@@ -168,8 +169,6 @@ def run(
                 plays.append(np.array(policy) if keep == "policies" else visits)
             learner.observe(t, loss)
             advance(1)
-    if not entries:
-        raise InputError("losses have no round, but a run needs at least one: check the source.")
     return RunLog(
         **{name: read_only(np.array([entry[name] for entry in entries])) for name in entries[0]},
         clairvoyant=seer is not None,
@@ -177,16 +176,6 @@ def run(
         plays=read_only(np.stack(plays)) if plays else None,
         round_names=names_of_rounds(stream),
     )
-
-
-def _rounds(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
-    """The rounds one by one; each block but the first begins with a round already seen."""
-    size = 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)
-    for first_round, shared, block in numbered(stream.blocks(mdp.shape, size)):
-        check_losses("losses", block, offset=(first_round,))
-        for t, loss in enumerate(forbid(mdp, block)[shared:], first_round + shared):
-            check_way_on(mdp, loss < np.inf, f"losses[{t}]")
-            yield read_only(loss)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

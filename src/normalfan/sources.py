@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from normalfan._version import __version__
+from normalfan.errors import InputError
 
 LIBRARY = "normalfan"
 
@@ -56,7 +57,10 @@ def files_of_code(module: str) -> dict[str, Path]:
             found[name] = Path(spec.origin)
             waiting += (other for other in _imported(spec) if other.partition(".")[0] in packages)
     if module not in found:
-        raise ModuleNotFoundError(module)
+        raise InputError(
+            f"the module {module!r} was not found, but every process must import it by that name: install "
+            f"its package, or put its folder on PYTHONPATH."
+        )
     return found
 
 

@@ -10,6 +10,7 @@ import html
 import json
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -68,6 +69,15 @@ def as_json(document: Any, *, indent: int | None = None) -> str:
     '{"price": 1.5, "margin": null}'
     """
     return json.dumps(_finite(document), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json.loads`, which would keep the last of two values where another reader keeps the first."""
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        ((name, times),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{name!r:.40} is there {times} times")
+    return document
 
 
 def as_script(document: Any) -> str:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from normalfan.cli.output import AsJson, print_json
+from normalfan.cli.options import AsJson
+from normalfan.cli.output import print_json
 from normalfan.errors import InputError
 from normalfan.jobs import Cluster, Processes, Serial
 from normalfan_paper.experiment import Scale

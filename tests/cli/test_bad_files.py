@@ -270,7 +270,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "default without a table": (good("--default", "0", losses="losses.npy"), "default is 0"),
     "losses too large": (edited("losses", "away,go,4", "away,go,1e999"), "line 5"),
     # factored losses
-    "feature missing from the coefficients": (factored("wide", old="wear", new="tear"), "'wear'"),
+    "feature missing from the coefficients": (factored("wide", old="wear", new="tear"), "add or rename wear"),
     "coefficient without a feature": (factored("wide", "f", "wear,stay,1\n", ""), "'wear'"),
     "coefficient of an unknown feature": (
         factored("long", old="wear", new="tear"),

@@ -298,7 +298,10 @@ def test_sums_by_period(stored: tuple[Path, Path], battery: Any) -> None:
     out = call("price", *stored, "--by", "week", "--unit", "$").out
     assert re.search(r"2021-W07 +\$[\d,]+ +−\$[\d,]+ +5", out)
     answer = call("price", *stored, "--by", "day")
-    assert (answer.code, "--by is 'day'" in answer.err) == (2, True)
+    assert (answer.code, "'--by': Value error, 'day' is not one of 'week', 'month'" in answer.err) == (
+        2,
+        True,
+    )
 
 
 def test_rewards_are_told_as_rewards(battery: Any, tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ def test_losses_by_next_state_are_their_expectation(rng: np.random.Generator) ->
 
 SQUARE = np.full((2, 2, 2), 0.5)
 WIDE = np.full((3, 2, 2), 0.5)
+DAMAGED = sparse.csr_array(np.eye(2))
+DAMAGED.indices[1] = 9
 
 
 @pytest.mark.parametrize(
@@ -124,6 +126,7 @@ WIDE = np.full((3, 2, 2), 0.5)
         ([*by_action(SQUARE), sparse.eye(3)], [0, 0], {}, "P[2] has shape [3, 3]"),
         (SQUARE, [0, 0], {"pairs": ([0, 1], [0, 0])}, "P has shape [2, 2, 2], but with pairs"),
         (SQUARE[0], [0, 0], {"pairs": ([0, 1], [0, 0, 0])}, "pairs are"),
+        (DAMAGED, [0, 0], {"pairs": ([0, 1], [0, 0])}, "P.indices[1] is 9"),
         (SQUARE[0], [0, 0], {"pairs": ([0.0, 1.0], [0, 0])}, "pairs are float64 [2]"),
         (SQUARE[0], [0, 0], {"pairs": ([0, 2], [0, 0])}, "pairs name states from 0 to 2"),
         (SQUARE[0], [0, 0], {"pairs": ([0, 0], [0, 0])}, "state 0, action 0 more than once"),

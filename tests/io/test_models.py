@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.files import read_npz, unpack_arrays
+from normalfan.array_files import read_npz, unpack_arrays
 from normalfan.problem.mdp import Labels, mdp_from_arrays
 
 SUFFIXES = (".npz", ".csv", ".parquet")

@@ -98,7 +98,9 @@ def test_a_full_disk_is_a_sentence_and_what_is_finished_stays(
 def test_drafts_of_killed_runs_are_removed(tmp_path: Path) -> None:
     (cell,), store = draws(1), Store(tmp_path)
     run_cells([cell], store, Serial())
-    fresh, old = (store._path(cell).with_name(f".{'0' * 64}.parquet.{name}") for name in ("fresh", "old"))
+    fresh, old = (
+        Path(store._file(cell.key)).with_name(f".{'0' * 64}.parquet.{name}") for name in ("fresh", "old")
+    )
     fresh.touch()
     old.touch()
     os.utime(old, (0, 0))
@@ -121,7 +123,7 @@ def flip(content: bytes, bit: int) -> bytes:
 def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path: Path) -> None:
     (cell,), store = draws(1), Store(tmp_path)
     run_cells([cell], store, Serial())
-    path = store._path(cell)
+    path = Path(store._file(cell.key))
     content = path.read_bytes()
     assert cell in store
     for damaged in (
@@ -137,7 +139,7 @@ def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path: Path) -> None:
 def test_damaged_swapped_and_empty_results_are_computed_again_and_counted(tmp_path: Path) -> None:
     cells, store = draws(6), Store(tmp_path)
     run_cells(cells, store, Serial())
-    one, two, flipped, empty, pipe = (store._path(cell) for cell in cells[:5])
+    one, two, flipped, empty, pipe = (Path(store._file(cell.key)) for cell in cells[:5])
     first, second = one.read_bytes(), two.read_bytes()
     one.write_bytes(second)
     two.write_bytes(first)

@@ -244,6 +244,7 @@ def test_a_frozen_scheduler_is_given_up(
     monkeypatch.setattr(cluster, "CONNECTING_SECONDS", 1.0)
     scheduler, store = parts.scheduler(), Store(tmp_path / "store")
     parts.worker()
+    run_cells(draws(9)[8:], store, Cluster(parts.address))  # once the worker has joined, however slowly
 
     def cells() -> Iterator[Cell]:
         yield draws(9)[0]

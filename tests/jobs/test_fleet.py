@@ -96,6 +96,21 @@ def test_every_member_is_priced_as_if_alone(fleet: Path, tmp_path: Path) -> None
     assert len(repr(by_one)) < 1000
 
 
+@pytest.mark.parametrize("against", ["first", 2])
+def test_members_are_priced_against_older_plans(fleet: Path, tmp_path: Path, against: str | int) -> None:
+    result = price_fleet(Members.of_table(fleet, against=against), tmp_path / "out", Serial())
+    for row in rows_of(result).iter_rows(named=True):
+        mdp = load_mdp(fleet.parent / f"{row['member']}.npz")
+        losses = np.load(fleet.parent / f"{row['member']}.npy")
+        assert row["price"] == nf.price_stream(mdp, losses, against=against).prices.tolist()
+    said = run(
+        "fleet", str(fleet), "--against", str(against), "--workers", "1", "--out", str(tmp_path / "out")
+    )
+    assert "the plan of " + {"first": "the first round", 2: "2 rounds before"}[against] in said.stdout
+    told = run("fleet", str(fleet), "--against", "0", "--workers", "1", "--out", str(tmp_path / "out"))
+    assert "--against is '0'" in told.stderr
+
+
 def test_results_depend_on_the_readers_and_not_on_the_engines() -> None:
     names = set(files_of_code(fleet_module.TASK.partition(":")[0]))
     assert {

@@ -73,7 +73,10 @@ BAD: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "horizon": (long_horizon, "model.npz takes 160,000,000,000,000 bytes of memory, but may take at most"),
     "half a horizon": (lambda _: {"horizon": 2.5}, "horizon is 2.5, but must be a whole number"),
     "colons": (lambda _: {"model": "gym:a:b:c"}, "model is 'gym:a:b:c', but an environment is gym:ID or"),
-    "module": (lambda _: {"model": "gym:this:ID-v0"}, "model is 'gym:this:ID-v0', but a table may not have"),
+    "module": (
+        lambda _: {"model": "gym:this:ID-v0"},
+        "model is 'gym:this:ID-v0', but a table may not import code",
+    ),
     "unknown": (lambda _: {"model": "gym:NoSuch-v0"}, "NoSuch-v0 cannot be made by Gymnasium"),
     "NUL": (lambda _: {"model": "a\0b.npz"}, r"a\x00b.npz' cannot be read (embedded null byte), but"),
     "long": (lambda _: {"losses": "x" * 5000}, "cannot be read (File name too long), but is its losses"),

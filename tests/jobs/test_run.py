@@ -22,7 +22,7 @@ def test_a_run_computes_every_cell_once(engine: Engine, tmp_path: Path) -> None:
     outcome = run_cells(iter(cells), store, engine)
     assert (outcome.finished, outcome.reused, outcome.failed) == (30, 0, 0)
     check_complete(cells, store)
-    store._path(cells[7]).unlink()
+    Path(store._file(cells[7].key)).unlink()
     outcome = run_cells(cells, store, engine)
     assert (outcome.finished, outcome.reused, outcome.failed) == (1, 29, 0)
     check_complete(cells, store)

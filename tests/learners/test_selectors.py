@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from problems import random_problem
 
 from normalfan import MDP, Face, occupancy
-from normalfan.geometry.face import canonical
 from normalfan.learners.learner import LastLoss
 from normalfan.learners.selectors import (
     FaceTracker,
@@ -24,6 +23,7 @@ from normalfan.learners.selectors import (
     first_vertex,
     uniform_policy,
 )
+from normalfan.problem.mdp import follow
 from normalfan.regret import run
 
 
@@ -72,7 +72,7 @@ def two_layer_face() -> Face:
     mdp = MDP(np.array([[1, 2], [1, 1], [2, 2]]), 0, horizon=2)
     mask = np.ones(mdp.shape, dtype=bool)
     mask[1, 2, 1] = False
-    return Face(mdp, canonical(mdp, mask))
+    return Face(mdp, follow(mdp, mask)[0])
 
 
 def test_random_vertices_are_drawn_by_actions_not_by_vertices() -> None:

@@ -14,10 +14,11 @@ from oracles import exact_value
 from problems import random_problem
 
 from normalfan import MDP, Face, InputError, occupancy, optimal_face, value_error
-from normalfan.geometry.face import canonical, whole_polytope
+from normalfan.geometry.face import whole_polytope
 from normalfan.learners.learner import ExponentialAverage, LastLoss
 from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
+from normalfan.problem.mdp import follow
 from normalfan.regret import run
 from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, objective_range, suppression
 from normalfan_paper.bounds.lower_bound import lower_bound
@@ -41,7 +42,7 @@ def cases(
         mdp = MDP(kernel, np.eye(S)[0] if rng.random() < 0.5 else rng.dirichlet(np.ones(S)))
         mask = rng.random((H, S, A)) < 0.7
         mask[np.arange(H)[:, None], np.arange(S), rng.integers(A, size=(H, S))] = True
-        face = Face(mdp, canonical(mdp, mask))
+        face = Face(mdp, follow(mdp, mask)[0])
         if 1 < face.n_policies <= 60:
             count -= 1
             loss = rng.normal(size=face.mask.shape)

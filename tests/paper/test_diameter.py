@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 from normalfan.errors import InputError
-from normalfan.geometry.face import Face, canonical, whole_polytope
-from normalfan.problem.mdp import MDP
+from normalfan.geometry.face import Face, whole_polytope
+from normalfan.problem.mdp import MDP, follow
 from normalfan_paper.bounds import diameter as diameter_module
 from normalfan_paper.bounds.diameter import Diameter, diameter
 
@@ -37,7 +37,7 @@ def random_face(seed, certain):
         mask = rng.random((H, S, A)) < rng.choice([0.4, 0.7, 1.0])
         mask[np.arange(H)[:, None], np.arange(S), rng.integers(A, size=(H, S))] = True
         mdp = MDP(kernel, start)
-        face = Face(mdp, canonical(mdp, mask))
+        face = Face(mdp, follow(mdp, mask)[0])
         counts = face.mask.sum(axis=2)
         if counts[counts > 0].prod() <= 250:
             return face, kernel, start
@@ -117,7 +117,7 @@ def test_paths_may_part_and_meet_again():
     mdp = MDP(nexts, 0)
     mask = np.ones((3, 2, 2), dtype=bool)
     mask[1, :, 1] = False
-    face = Face(mdp, canonical(mdp, mask))
+    face = Face(mdp, follow(mdp, mask)[0])
     assert diameter(face).value == 4.0
     assert diameter(face, "l2").value == 2.0
     assert diameter(face, "linf").value == 1.0
@@ -128,7 +128,7 @@ def test_policies_agree_until_the_first_choice():
     mdp = MDP(np.zeros((1, 2, 3), dtype=int), [7 / 8, 1 / 8])
     mask = np.ones((1, 2, 3), dtype=bool)
     mask[0, 0, 1:] = False
-    face = Face(mdp, canonical(mdp, mask))
+    face = Face(mdp, follow(mdp, mask)[0])
     assert diameter(face, enumerate_up_to=0) == Diameter(1 / 4, "upper bound")
     assert diameter(face) == Diameter(1 / 4, "exact")
 

@@ -14,7 +14,7 @@ from problems import random_problem
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.files import pack_arrays, unpack_arrays
+from normalfan.array_files import pack_arrays, unpack_arrays
 
 
 @given(st.integers(0, 2**32 - 1))

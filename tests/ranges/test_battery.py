@@ -45,6 +45,14 @@ def test_ends_are_where_price_passes_the_tolerance(day: str, share: float) -> No
     assert (prices_of_today(theta, theta + 1e4 * moves[~finite]) <= found.tolerance).all()
 
 
+def test_an_end_at_zero_is_zero() -> None:
+    """At 23:00 the battery has nothing left to sell: it charges only if it is paid for that."""
+    mdp, losses = battery()
+    found = nf.ranging(mdp, losses, at="2022-05-09", tolerance=0.0, directions=["price 23:00"])
+    assert found.optimal[0, 0] == 0.0
+    assert found.words(0)[0].startswith("from 0 to ")
+
+
 @pytest.mark.parametrize("day", DAYS)
 @pytest.mark.parametrize("relative", [True, False])
 def test_no_error_inside_the_radius_costs_more(day: str, relative: bool) -> None:

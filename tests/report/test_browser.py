@@ -189,7 +189,7 @@ def test_hovering_over_the_fan_shows_the_price(visit: Visit) -> None:
     visit.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.2 * box["height"])
     tooltip = visit.page.locator("#chart-fan .hoverlayer .hovertext")
     tooltip.wait_for()
-    assert re.fullmatch(r"face \d+price \$[\d,.]+", tooltip.text_content() or "")
+    assert re.fullmatch(r"plan \d+price \$[\d,.]+", tooltip.text_content() or "")
 
 
 def test_zooming_one_time_chart_zooms_all(visit: Visit) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from normalfan import MDP, Face
-from normalfan.geometry.face import canonical
+from normalfan.problem.mdp import follow
 
 
 class Constant:
@@ -36,7 +36,7 @@ def random_faces(
         mdp = MDP(kernel / kernel.sum(axis=-1, keepdims=True), rng.dirichlet(np.ones(S)))
         mask = rng.random((H, S, A)) < 0.7
         mask[np.arange(H)[:, None], np.arange(S), rng.integers(A, size=(H, S))] = True
-        face = Face(mdp, canonical(mdp, mask))
+        face = Face(mdp, follow(mdp, mask)[0])
         if 1 < face.n_policies <= most:
             count -= 1
             yield face, rng

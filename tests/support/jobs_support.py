@@ -41,7 +41,7 @@ def check_complete(cells: list[Cell], store: Store) -> None:
     for cell in cells:
         assert store.read(cell).equals(cell.compute())
     files = [path for path in store.folder.rglob("*") if path.is_file()]
-    assert sorted(files) == sorted({store._path(cell) for cell in cells})
+    assert sorted(files) == sorted({Path(store._file(cell.key)) for cell in cells})
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:

@@ -16,7 +16,7 @@ from flips import flips
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.files import pack_arrays, unpack_arrays
+from normalfan.array_files import pack_arrays, unpack_arrays
 from normalfan.watch import Watcher, open_journal
 from normalfan.watch.journal import read_progress
 

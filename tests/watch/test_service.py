@@ -17,7 +17,7 @@ from sentences import check_refusal
 from watching import ARMS, Watched, arms
 
 import normalfan as nf
-from normalfan.files import pack_arrays, unpack_arrays
+from normalfan.array_files import pack_arrays, unpack_arrays
 from normalfan.replan import Accumulated, Cusum, Periodic, SingleDay
 from normalfan.replan.rules import parse_rule
 from normalfan.watch import Watcher, open_journal

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 import normalfan as nf
 from normalfan import text
-from normalfan.cli.output import AsJson, complain, frame_of_rounds, print_json, print_summary
+from normalfan.cli import options
+from normalfan.cli.options import Text, option
+from normalfan.cli.output import complain, frame_of_rounds, print_json, print_summary
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
 
@@ -18,21 +20,11 @@ STORM_URI = ("2021-02-12", "2021-02-20")
 PAGE = "normalfan-battery.html"
 
 
-class Week(NamedTuple):
-    first: str
-    last: str
-    price: float
-
-
 def demo(
-    hub: Annotated[str, typer.Option(help="HB_HUBAVG, _HOUSTON, _NORTH, _SOUTH or _WEST.")] = "HB_HUBAVG",
-    report: Annotated[
-        str | None, typer.Option(metavar="FILE", help=f"The report page (.html); {PAGE} if not given.")
-    ] = None,
-    export: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write the problem and its prices as files to try.")
-    ] = None,
-    as_json: AsJson = False,
+    hub: Annotated[str, option("HUB", "HB_HUBAVG, _HOUSTON, _NORTH, _SOUTH or _WEST.")] = "HB_HUBAVG",
+    report: Annotated[Text, option("FILE", f"The report page (.html); {PAGE} if not given.")] = None,
+    export: Annotated[Text, option("DIR", "Write the problem and its prices as files to try.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Price two years of electricity prices for a battery that keeps yesterday's plan.
 
@@ -53,7 +45,7 @@ def demo(
     week = _costliest_week(motion, market.dates)
     if as_json:
         days = frame_of_rounds(motion, summary).to_dicts()
-        story = {"summary": summary.to_dict(), "costliest_week": week._asdict(), "report": page}
+        story = {"summary": summary.to_dict(), "costliest_week": week, "report": page}
         print_json(story | {"rounds": days})
     else:
         typer.echo(f"{title}, {summary.rounds} days. What if it runs yesterday's plan?\n")
@@ -68,15 +60,14 @@ def _page_to_write(report: str | None) -> tuple[str | None, str]:
     """The page to write, or why there is none: a package is missing, and the user did not ask for a page."""
     from normalfan.report.page import check_page_packages
 
-    page = report or PAGE
-    check_target("--report", page, (".html",))
+    check_target("--report", report or PAGE, (".html",))
     try:
         check_page_packages()
     except InputError as missing:
         if report is not None:
             raise
         return None, str(missing)
-    return page, ""
+    return report or PAGE, ""
 
 
 def _export(mdp: nf.MDP, losses: nf.FactoredLosses, folder: Path) -> None:
@@ -95,24 +86,25 @@ def _export(mdp: nf.MDP, losses: nf.FactoredLosses, folder: Path) -> None:
         file.write("\n".join([*lines, ""]).encode())
 
 
-def _costliest_week(motion: nf.PricedMotion, dates: tuple[str, ...]) -> Week:
+def _costliest_week(motion: nf.PricedMotion, dates: tuple[str, ...]) -> dict[str, Any]:
     import numpy as np
 
     weeks = np.convolve(motion.prices, np.ones(7), mode="valid")
     first = int(weeks.argmax())
-    return Week(dates[first], dates[first + 6], float(weeks[first]))
+    return {"first": dates[first], "last": dates[first + 6], "price": float(weeks[first])}
 
 
-def _print_when(motion: nf.PricedMotion, value: float, week: Week) -> None:
+def _print_when(motion: nf.PricedMotion, value: float, week: dict[str, Any]) -> None:
     from normalfan.battery import CLOCK
 
-    storm = " (storm Uri)" if STORM_URI[0] <= week.first and week.last <= STORM_URI[1] else ""
+    is_storm = STORM_URI[0] <= week["first"] and week["last"] <= STORM_URI[1]
+    storm = " (storm Uri)" if is_storm else ""
     by_hour = motion.by_step.sum(axis=0) / motion.total
     hours = [f"{CLOCK[h]} ({text.percent(by_hour[h])})" for h in (-by_hour).argsort(kind="stable")[:3]]
     typer.echo(
         f"In all this is {text.percent(motion.total / value)} of the {text.amount(value, '$')} "
         f"that a new plan each day earns.\n"
-        f"The week from {week.first} to {week.last}{storm} carries "
-        f"{text.percent(week.price / motion.total)} of the price.\n"
+        f"The week from {week['first']} to {week['last']}{storm} carries "
+        f"{text.percent(week['price'] / motion.total)} of the price.\n"
         f"The costliest hours are {', '.join(hours)}.\n"
     )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from normalfan.cli.output import AsJson, complain, print_json
-from normalfan.cli.sources import ProblemOptions, with_problem_options_but
+from normalfan.cli import options
+from normalfan.cli.options import ProblemOptions, Text, argument, option
+from normalfan.cli.output import complain, print_json
 from normalfan.errors import InputError
 from normalfan.text import amount, printable
 
@@ -21,45 +22,36 @@ if TYPE_CHECKING:
 SOME_FAILED = 1
 
 
-@with_problem_options_but("steps", "separator", "decimal")
+@options.with_problem_options_but("steps", "separator", "decimal")
 def fleet(
     problem: ProblemOptions,
     table: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FLEET",
-            show_default=False,
-            help="A .parquet table with a row for each member: member, model, losses (paths), and, if "
-            "needed, features, default, axes, order, horizon, start, rewards.",
+        Text,
+        argument(
+            "FLEET",
+            "A .parquet table with a row for each member: member, model, losses (paths), and, if needed, "
+            "features, default, axes, order, horizon, start, rewards.",
         ),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="One model for all, instead of FLEET.")
-    ] = None,
+    model: Annotated[Text, option("MODEL", "One model for all, instead of FLEET.")] = None,
     losses: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
+        Text,
+        option(
+            "DIR",
+            "With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
         ),
     ] = None,
+    against: options.Against = None,
     gym_module: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MODULE",
-            help="A module whose code the table's models gym:MODULE:ID may run; may be repeated.",
-        ),
+        option("MODULE", "A module whose code the table's models gym:MODULE:ID may run; may be repeated."),
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster with this scheduler.")
-    ] = None,
+    cluster: Annotated[Text, option("ADDRESS", "Run on the Dask cluster with this scheduler.")] = None,
     workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Processes on this machine; one for each core by default.")
+        int | None, option("N", "Processes on this machine; one for each core by default.")
     ] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where results are kept; by default NAME-priced, here.")
-    ] = None,
-    as_json: AsJson = False,
+    out: Annotated[Text, option("DIR", "Where results are kept; by default NAME-priced, here.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Price every member's stream, and add up what the fleet's days cost.
 
@@ -69,41 +61,50 @@ def fleet(
     Example:  normalfan fleet fleet.parquet --workers 8 --out priced
     """
     from normalfan.jobs import price_fleet
+    from normalfan.pricing.plans import keeping, plans_of_age
 
-    members, name = _members(table, model, losses, problem, gym_module or [])
+    plan = options.plan_kept(against)
+    kept = plans_of_age(plan)
+    members, name = _members(table, model, losses, problem, gym_module or [], plan)
     result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
         print_json(_document(result))
     else:
-        _print(result, problem.unit)
+        _print(result, keeping(kept.name, kept.short), problem.unit)
     if result.outcome.failed or result.totals.problems:
         raise typer.Exit(SOME_FAILED)
 
 
 def _members(
-    table: str | None, model: str | None, losses: str | None, problem: ProblemOptions, gym_modules: list[str]
+    table: str | None,
+    model: str | None,
+    losses: str | None,
+    problem: ProblemOptions,
+    gym_modules: list[str],
+    plan: str | int,
 ) -> tuple[Members, str]:
     """The members, and the name that their results get by default."""
     from normalfan.jobs import Members
     from normalfan.jobs.fleet_members import OPTIONAL
 
     asked = {name: getattr(problem, name) for name in OPTIONAL}
-    options = {name: value for name, value in asked.items() if value is not None and value is not False}
+    given = {name: value for name, value in asked.items() if value is not None and value is not False}
     shared = {name: getattr(problem, name) for name in ("first", "last", "max_memory")}
+    shared["against"] = None if plan == "previous" else plan
     if table is not None and model is None and losses is None:
-        if options:
+        if given:
             raise InputError(
-                f"--{next(iter(options))} was given with a table of members, but each row says that for "
+                f"--{next(iter(given))} was given with a table of members, but each row says that for "
                 f"itself: make it a column of {table}."
             )
         return Members.of_table(table, gym_modules=gym_modules, **shared), Path(table).stem
     if table is None and model is not None and losses is not None:
-        if "axes" in options:
+        if "axes" in given:
             raise InputError(
                 "--axes was given with a dataset of tables, but axes are those of arrays: leave it out, or "
                 "list the arrays in a table of members that has the column axes."
             )
-        return Members.of_dataset(model, losses, **options, **shared), Path(losses).name
+        return Members.of_dataset(model, losses, **given, **shared), Path(losses).name
     raise InputError(
         "a fleet is named in part or twice, but must be either a table, or a model with its losses: give "
         "FLEET, or --model MODEL --losses DIR."
@@ -137,12 +138,12 @@ def _span(cell: Cell) -> list[str]:
     return [members[0]["member"], members[-1]["member"]]
 
 
-def _print(result: FleetResult, unit: str) -> None:
+def _print(result: FleetResult, keeping_the_plan: str, unit: str) -> None:
     totals, outcome = result.totals, result.outcome
     typer.echo(
         f"{totals.members:,} members, {totals.rounds:,} rounds: {totals.free:,} free, "
         f"{totals.negligible:,} negligible, {totals.priced:,} priced. "
-        f"Keeping the plan of the round before cost {amount(totals.total, unit)} in all."
+        f"{keeping_the_plan} cost {amount(totals.total, unit)} in all."
     )
     if (worst := totals.worst_round) is not None and worst.worst_price > 0:
         place = printable(f"{worst.worst_round} of {worst.member}")

@@ -6,12 +6,12 @@ import select
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from normalfan.files import written_atomically
-from normalfan.text import amount, as_json, counted, percent, printable
+from normalfan.files import check_target, written_atomically
+from normalfan.text import amount, as_json, percent, printable
 
 if TYPE_CHECKING:
     import polars
@@ -20,15 +20,30 @@ if TYPE_CHECKING:
     from normalfan.pricing.motion import PricedMotion
     from normalfan.pricing.summary import Summary
 
-GAPS_LISTED = 3
+# Columns of numbers; all others have names and sentences.
+NUMBERS = {
+    "price",
+    "share",
+    "value",
+    "rounds",
+    "now",
+    "exposure",
+    "re-plans",
+    "regret",
+    "total",
+    "total before",
+}
+NUMBERS |= {"plans", "cost", "share kept", "lower bound"}
 
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on standard output instead of text.")
-]
 
-SafeCsv = Annotated[
-    bool, typer.Option("--safe-csv", help="In .csv, quote labels that a spreadsheet would run (=, +, -, @).")
-]
+def check_outputs(out: str | None, report: str | None) -> None:
+    """Refuse, before the work, a table and a page that could not be written."""
+    check_target("--out", out, (".csv", ".parquet", ".json"))
+    check_target("--report", report, (".html",))
+    if report is not None:
+        from normalfan.report.page import check_page_packages
+
+        check_page_packages()
 
 
 def has_room(stream: TextIO | None) -> bool:
@@ -51,7 +66,7 @@ def print_summary(summary: Summary, unit: str) -> None:
     """A priced stream for people: a few sentences, and its costliest rounds as a table."""
     from normalfan.report.content import summary_paragraphs
 
-    print_paragraphs(summary_paragraphs(summary, unit))
+    print_paragraphs(*summary_paragraphs(summary, unit))
     if not summary.costliest:
         return
     typer.echo("\nThe costliest rounds, and where most of the price is paid:")
@@ -65,18 +80,11 @@ def print_summary(summary: Summary, unit: str) -> None:
     print_table(("round", "price", "share", "step", where), rows)
 
 
-def print_paragraphs(paragraphs: Iterable[str]) -> None:
-    """Text as wide as the terminal."""
+def print_paragraphs(*paragraphs: str, indent: str = "") -> None:
+    """Text as wide as the terminal; `indent` is that of a paragraph's second line."""
     width = plain_console().width
     for paragraph in paragraphs:
-        typer.echo(textwrap.fill(printable(paragraph), width))
-
-
-def print_gaps(gaps: list[tuple[str, str]]) -> None:
-    """Where rounds are missing, in one line."""
-    if gaps:
-        shown = ", ".join(printable(f"{late} follows {before}") for late, before in gaps[:GAPS_LISTED])
-        typer.echo(f"{counted(len(gaps), 'gap')}: {shown}{', …' if len(gaps) > GAPS_LISTED else '.'}")
+        typer.echo(textwrap.fill(printable(paragraph), width, subsequent_indent=indent))
 
 
 def plain_console() -> Console:
@@ -86,23 +94,14 @@ def plain_console() -> Console:
     return Console(highlight=False, markup=False, emoji=False)
 
 
-def print_periods(periods: polars.DataFrame, unit: str) -> None:
-    """Prices by week, month or year, as a table."""
-    rows = [
-        (period, amount(price, unit), amount(value, unit), f"{rounds:,}")
-        for period, price, value, rounds in periods.iter_rows()
-    ]
-    print_table(("period", "price", "value", "rounds"), rows)
-
-
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
     """A table of the user's labels and of numbers, which are told by the names of their columns."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=printable(title) or None, title_justify="left")
     for name in columns:
-        is_number = name in ("price", "share", "value", "rounds", "now", "exposure")
+        is_number = name in NUMBERS or name.isdecimal()
         table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
     for row in rows:
         table.add_row(*map(printable, row))
@@ -127,14 +126,13 @@ def write_rounds(frame: polars.DataFrame, path: Path, *, safe_csv: bool = False)
     """A table of rounds as .csv, .parquet or .json, whole or not at all."""
     import polars
 
-    with written_atomically(path) as file:
-        match path.suffix:
-            case ".csv":
-                labels = polars.col(polars.String)
-                # A spreadsheet takes what follows an apostrophe for text.
-                harmless = labels.str.replace(r"^([=+\-@\t\r])", "'$1") if safe_csv else labels
-                frame.with_columns(harmless).write_csv(file)
-            case ".parquet":
-                frame.write_parquet(file)
-            case _:
-                file.write(as_json(frame.to_dicts(), indent=2).encode() + b"\n")
+    from normalfan.io.frames import write_table
+
+    if path.suffix == ".json":
+        with written_atomically(path) as file:
+            file.write(as_json(frame.to_dicts(), indent=2).encode() + b"\n")
+        return
+    if safe_csv and path.suffix == ".csv":
+        # A spreadsheet takes what follows an apostrophe for text.
+        frame = frame.with_columns(polars.col(polars.String).str.replace(r"^([=+\-@\t\r])", "'$1"))
+    write_table(frame, path)

@@ -5,58 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 import normalfan as nf
-from normalfan.cli.output import AsJson, SafeCsv, print_json, print_paragraphs, print_table, write_rounds
-from normalfan.cli.sources import (
-    Losses,
-    Model,
-    ProblemOptions,
-    round_of,
-    tolerance_of,
-    with_problem_options,
-)
-from normalfan.errors import InputError, check_whole
-from normalfan.files import check_target
-from normalfan.problem.losses import FactoredLosses, Negated
+from normalfan.cli import options
+from normalfan.cli.options import Text, at_least, flag, option
+from normalfan.cli.output import check_outputs, print_json, print_paragraphs, print_table, write_rounds
+from normalfan.errors import InputError
+from normalfan.problem.losses import factors_of
 from normalfan.text import number
 
 MOST_ENTRIES = 5000
 
 
-@with_problem_options
+@options.with_problem_options
 def range_(
-    model: Model,
-    losses: Losses,
-    problem: ProblemOptions,
-    at: Annotated[
-        str | None, typer.Option(metavar="ROUND", help="The round; if not given, the last one.")
-    ] = None,
+    model: options.Model,
+    losses: options.Losses,
+    problem: options.ProblemOptions,
+    at: Annotated[Text, option("ROUND", "The round; if not given, the last one.")] = None,
     tolerance: Annotated[
-        str,
-        typer.Option(
-            metavar="X|X%", help="What the plan may cost beyond the best: an amount, or a share of the value."
-        ),
+        str, option("X|X%", "What the plan may cost beyond the best: an amount, or a share of the value.")
     ] = "1%",
     entries: Annotated[
-        bool, typer.Option("--entries", help="Range every entry of the loss, instead of features.")
+        bool, flag("--entries", "Range every entry of the loss, instead of features.")
     ] = False,
     top: Annotated[
         int | None,
-        typer.Option(metavar="N", help="List the N narrowest ranges; else all, or 50 if there are more."),
+        option("N", "List the N narrowest ranges; else all, or 50 if there are more.", **at_least(1)),
     ] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Every range, as .csv, .parquet or .json.")
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A page (.html) with a chart, which works offline.")
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The heading of the page; else the round and the file.")
-    ] = None,
-    safe_csv: SafeCsv = False,
-    as_json: AsJson = False,
+    out: options.Out = None,
+    report: options.Report = None,
+    title: options.Title = None,
+    safe_csv: options.SafeCsv = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say how far each feature of a round may move before its plan changes, or costs more than a tolerance.
 
@@ -64,20 +44,14 @@ def range_(
 
     Example:  normalfan range model.npz prices.csv --features features.csv --at 2021-02-15 --tolerance 1%
     """
-    from normalfan.report.page import check_page_packages
     from normalfan.report.ranges import listed, range_rows, range_sentences
 
-    check_target("--out", out, (".csv", ".parquet", ".json"))
-    check_target("--report", report, (".html",))
-    if report is not None:
-        check_page_packages()
-    if top is not None:
-        check_whole("--top", top, "ask for at least one range")
-    allowed = tolerance_of("--tolerance", tolerance)
+    check_outputs(out, report)
+    allowed = options.tolerance_of("--tolerance", tolerance)
     mdp = problem.load(model)
     stream = problem.losses(losses, mdp)
     asked: dict[str, Any] = {"tolerance": allowed, "directions": _what_moves(stream, mdp, entries=entries)}
-    asked["at"] = None if at is None else round_of(stream, "--at", at)
+    asked["at"] = None if at is None else options.round_of(stream, "--at", at)
     found, reach = nf.ranging(mdp, stream, **asked), nf.radius(mdp, stream, **asked)
     if out is not None:
         write_rounds(found.to_frame(), Path(out), safe_csv=safe_csv)
@@ -107,7 +81,7 @@ def range_(
             }
         )
     else:
-        print_paragraphs(range_sentences(found, reach, problem.unit))
+        print_paragraphs(*range_sentences(found, reach, problem.unit))
         head = ("feature", "now", "exposure", "optimal while", "tolerated while")
         print_table(head, [row[:5] for row in rows])
         ends = [(i, row, end) for i, row in zip(chosen, rows, strict=True) for end in (0, 1)]
@@ -122,8 +96,7 @@ def range_(
 
 def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:
     """Every feature, or every entry."""
-    raw = stream.stream if isinstance(stream, Negated) else stream
-    if not entries and not isinstance(raw, FactoredLosses):
+    if not entries and factors_of(stream) is None:
         raise InputError(
             "losses are not factored, but a range is of a number that the user sets, such as a price: give "
             "--features FILE and coefficients, or --entries to range each entry of the loss."

@@ -9,57 +9,47 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 import normalfan as nf
-from normalfan.cli.output import AsJson, SafeCsv, print_json, write_rounds
-from normalfan.cli.sources import Losses, Model, ProblemOptions, with_problem_options
-from normalfan.errors import InputError, check_choice, check_installed, check_whole
+from normalfan.cli import options
+from normalfan.cli.options import Text, at_least, option
+from normalfan.cli.output import check_outputs, complain, print_json, write_rounds
+from normalfan.errors import InputError, check_installed, check_number
 from normalfan.files import check_target, written_atomically
 
 if TYPE_CHECKING:
     from normalfan.replan import PlanLibrary, Recommendation, RegretCurve
-    from normalfan.replan.costs import Known
 
 NO_RIVER = "river is not installed, so its drift detectors are left out: pip install 'normalfan[compare]'."
 
 
-@with_problem_options
+@options.with_problem_options
 def replan(
-    model: Model,
-    losses: Losses,
-    problem: ProblemOptions,
-    cost: Annotated[
-        float | None, typer.Option(metavar="C", help="What a re-plan costs, in the unit of the losses.")
-    ] = None,
+    model: options.Model,
+    losses: options.Losses,
+    problem: options.ProblemOptions,
+    cost: Annotated[float | None, option("C", "What a re-plan costs, in the unit of the losses.")] = None,
     library: Annotated[
         int | None,
-        typer.Option(
-            metavar="K", help="Instead: which 1, 2, … K plans serve the stream best, and what they keep."
+        option(
+            "K", "Instead: which 1, 2, … K plans serve the stream best, and what they keep.", **at_least(1)
         ),
     ] = None,
     holdout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE|ROUND",
-            help="Judge rules on the last SHARE of the rounds, or on those from ROUND on, with the settings "
-            "that were best before.",
+        Text,
+        option(
+            "SHARE|ROUND",
+            "Judge rules on the last SHARE of the rounds, or on those from ROUND on, with the settings that "
+            "were best before.",
         ),
     ] = None,
-    plans: Annotated[str, typer.Option(metavar="last|mean:N", help="The loss a plan is made for.")] = "last",
-    known: Annotated[
-        str, typer.Option(metavar="before|after", help="Whether a loss is known before acting on it.")
-    ] = "before",
+    plans: Annotated[str, option("last|mean:N", "The loss a plan is made for.")] = "last",
+    known: options.Known = "before",
     detectors: Annotated[
         bool, typer.Option(help="Compare with the drift detectors of river (some seconds).")
     ] = True,
-    out: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Every schedule, day by day, as .csv, .parquet or .json."),
-    ] = None,
-    figure: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Regret against re-plans, drawn as .png, .pdf or .html."),
-    ] = None,
-    safe_csv: SafeCsv = False,
-    as_json: AsJson = False,
+    out: options.Out = None,
+    figure: Annotated[Text, option("FILE", "Regret against re-plans, drawn as .png, .pdf or .html.")] = None,
+    safe_csv: options.SafeCsv = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Find when to re-plan: the cheapest schedule in hindsight, and rules that do not see ahead.
 
@@ -69,11 +59,9 @@ def replan(
     """
     from normalfan.cli.replan_output import document, show
     from normalfan.replan.rules import detectors_installed
-    from normalfan.replan.schedule import check_amount
 
     window = _read_plans(plans)
-    check_choice("--known", known, ("before", "after"))
-    check_target("--out", out, (".csv", ".parquet", ".json"))
+    check_outputs(out, None)
     check_target("--figure", figure, (".png", ".pdf", ".html"))
     if figure is not None:
         package, extra = ("plotly", "report") if figure.endswith(".html") else ("matplotlib", "plot")
@@ -82,11 +70,10 @@ def replan(
         after = known == "after"
         given = {"--cost": cost, "--holdout": holdout, "--figure": figure, "--known after": after or None}
         _refuse_beside("--library", given)
-        check_whole("--library", library, "try 5")
     elif cost is None:
         raise InputError("--cost is missing, but says what a re-plan costs: give it, or --library 5.")
     else:
-        check_amount("--cost", cost)
+        check_number("--cost", cost, "say what a re-plan costs")
     if holdout is not None:
         _refuse_beside("--holdout", {"--figure": figure})
     mdp = problem.load(model)
@@ -95,9 +82,9 @@ def replan(
     if cost is None:
         result = nf.replan.plan_library(mdp, stream, cast("int", library), window=window, progress=True)
     else:
-        costs = nf.replan.holding_costs(mdp, stream, window=window, known=cast("Known", known), progress=True)
+        costs = nf.replan.holding_costs(mdp, stream, window=window, known=known, progress=True)
         if detectors and not detectors_installed():
-            typer.echo(f"normalfan: {NO_RIVER}", err=True)
+            complain(NO_RIVER)
             detectors = False
         if holdout is not None:
             result = nf.replan.recommend(costs, cost, holdout=holdout, detectors=detectors, unit=problem.unit)

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import typer
-
-from normalfan.cli.output import plain_console
+from normalfan.cli.output import print_paragraphs, print_table
 from normalfan.replan.curve import CHEAPEST, Point, RegretCurve, settings_of, texts_of
 from normalfan.replan.library import COLUMNS, PlanLibrary
 from normalfan.replan.recommend import Recommendation, recommend_in_hindsight
 from normalfan.replan.rules import Rule
 from normalfan.replan.schedule import Schedule
-from normalfan.text import amount, counted, number, printable
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from normalfan.text import amount, counted, number
 
 DAYS_LISTED = 12
-LEFT = ("schedule", "rule", "setting", "plans of")  # columns of words
 
 
 def document(result: PlanLibrary | Recommendation | RegretCurve, unit: str) -> dict[str, Any]:
@@ -74,19 +66,16 @@ def _curve_document(curve: RegretCurve, unit: str) -> dict[str, Any]:
 
 
 def _show_curve(curve: RegretCurve, unit: str) -> None:
-    console = plain_console()
     by_cost = {"accumulated", "CUSUM", "single day"}
     rows = [(name, "set by the cost" if name in by_cost else "", *run) for name, *run in curve.rows(unit)]
-    table = _table(curve.caption(unit), ("schedule", "setting", "re-plans", "regret", "total"), rows)
-    table.add_section()
     for family, best in curve.cheapest().items():
-        table.add_row(family, _settings_text(best.rule), *texts_of(best, curve.cost, unit))
-    console.print(table)
+        rows.append((family, _settings_text(best.rule), *texts_of(best, curve.cost, unit)))
+    print_table(("schedule", "setting", "re-plans", "regret", "total"), rows, curve.caption(unit))
     best_days = curve.schedules[CHEAPEST].days
     if best_days:
-        listed = ", ".join(printable(curve.costs.day_name(day)) for day in best_days[:DAYS_LISTED])
+        listed = ", ".join(map(curve.costs.day_name, best_days[:DAYS_LISTED]))
         more = f" and {len(best_days) - DAYS_LISTED} more" if len(best_days) > DAYS_LISTED else ""
-        console.print(f"Cheapest in hindsight: re-plan on {listed}{more}.\n")
+        print_paragraphs(f"Cheapest in hindsight: re-plan on {listed}{more}.")
     counts = Counter(entry.family for entry in curve.points)
     if budgets := _budgets(curve):
         within = [curve.best_within(k) for k in budgets]
@@ -95,10 +84,12 @@ def _show_curve(curve: RegretCurve, unit: str) -> None:
             found = (amount(best[family].regret, unit) if family in best else "–" for best in within)
             rows.append((family, *found))
         title = "Least regret with at most so many re-plans"
-        console.print(_table(title, ("rule", *map(str, budgets)), rows))
+        print_table(("rule", *map(str, budgets)), rows, title)
     tried = ", ".join(f"{family} {count}" for family, count in counts.items())
-    console.print(f"Settings are picked in hindsight, for every rule alike; settings tried: {tried}.")
-    typer.echo(fill(printable(recommend_in_hindsight(curve, unit).sentence), console.width))
+    print_paragraphs(
+        f"Settings are picked in hindsight, for every rule alike; settings tried: {tried}.",
+        recommend_in_hindsight(curve, unit).sentence,
+    )
 
 
 def _budgets(curve: RegretCurve) -> list[int]:
@@ -127,19 +118,18 @@ def _advice_document(advice: Recommendation) -> dict[str, Any]:
 
 
 def _show_advice(advice: Recommendation, unit: str) -> None:
-    console = plain_console()
     parts = f"{counted(advice.tuned_days, 'day')}, judged on the {advice.days.n_days:,}"
     cost = amount(advice.cost, unit)
     title = f"Chosen on the first {parts} from {advice.days.day_name(0)} on; a re-plan costs {cost}"
-    table = _table(title, ("rule", "setting", "total before", "re-plans", "regret", "total"))
+    rows = []
     for one in advice.judged:
         before, run = amount(one.tuned_total, unit), texts_of(one.run, advice.cost, unit)
-        table.add_row(one.family, _settings_text(one.rule), before, *run)
-    console.print(table)
+        rows.append((one.family, _settings_text(one.rule), before, *run))
+    print_table(("rule", "setting", "total before", "re-plans", "regret", "total"), rows, title)
     if advice.beaten_by:
         families = ", ".join(one.family for one in advice.beaten_by)
-        typer.echo(fill(f"Cheaper on these days, but not on those before: {families}.", console.width))
-    typer.echo(fill(printable(advice.sentence), console.width))
+        print_paragraphs(f"Cheaper on these days, but not on those before: {families}.")
+    print_paragraphs(advice.sentence)
 
 
 # --- which plans
@@ -167,15 +157,13 @@ def _library_document(library: PlanLibrary) -> dict[str, Any]:
 
 
 def _show_library(library: PlanLibrary, unit: str) -> None:
-    console = plain_console()
     title = f"{counted(len(library.values), 'day')}; cost beyond a new plan a day"
-    console.print(_table(title, COLUMNS, library.rows(unit)))
-    console.print(f"What {counted(len(library.choices[-1].days), 'plan')} serve:")
-    for plan, served in library.in_common().items():
-        text = printable(f"  the plan of {plan}: {served}")
-        typer.echo(fill(text, console.width, subsequent_indent="    "))
+    print_table(COLUMNS, library.rows(unit), title)
+    print_paragraphs(f"What {counted(len(library.choices[-1].days), 'plan')} serve:")
+    served = (f"  the plan of {plan}: {days}" for plan, days in library.in_common().items())
+    print_paragraphs(*served, indent="    ")
     first = amount(library.first_plan_cost, unit)
-    typer.echo(fill(f"{library.sentence} Never to change the first plan costs {first}.", console.width))
+    print_paragraphs(f"{library.sentence} Never to change the first plan costs {first}.")
 
 
 # --- for all of them
@@ -183,17 +171,6 @@ def _show_library(library: PlanLibrary, unit: str) -> None:
 
 def _numbers(run: Schedule | Point, cost: float) -> dict[str, Any]:
     return {"replans": run.replans, "regret": run.regret, "total": run.total(cost)}
-
-
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]] = ()) -> Table:
-    from rich.table import Table
-
-    table = Table(title=printable(title), title_justify="left")
-    for name in columns:
-        table.add_column(name, justify="left" if name in LEFT else "right")
-    for row in rows:
-        table.add_row(*map(printable, row))
-    return table
 
 
 def _settings_text(rule: Rule | None) -> str:

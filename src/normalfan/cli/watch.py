@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from normalfan.cli import options
+from normalfan.cli.options import Text, flag, option
 from normalfan.cli.output import has_room, print_json
-from normalfan.cli.sources import Model, ProblemOptions, tolerance_of, with_problem_options_but
 from normalfan.errors import InputError, WorkStopped
 from normalfan.text import amount, counted, number, printable
 
@@ -23,68 +24,54 @@ ALARM, REPLAN = 3, 4
 LATENCY = 0.2  # seconds that records may wait to be committed together when lines come faster
 
 
-@with_problem_options_but("default", "axes", "order", "first", "last")
+@options.with_problem_options_but("default", "axes", "order", "first", "last")
 def watch(
-    model: Model,
-    problem: ProblemOptions,
-    state: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep the state here, and resume from it. Needs --out.")
-    ] = None,
+    model: options.Model,
+    problem: options.ProblemOptions,
+    state: Annotated[Text, option("FILE", "Keep the state here, and resume from it. Needs --out.")] = None,
     out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Append the prices to this file, each round exactly once, even if the process is killed.",
+        Text,
+        option(
+            "FILE", "Append the prices to this file, each round exactly once, even if the process is killed."
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad line.")] = False,
+    strict: Annotated[bool, flag("--strict", "Stop at the first bad line.")] = False,
     alarm: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RULE",
-            help="Raise an alarm: price>100, price>1% (of the value), total>5000, margin<1e-3, crossed, "
+        option(
+            "RULE",
+            "Raise an alarm: price>100, price>1% (of the value), total>5000, margin<1e-3, crossed, "
             "ambiguous. Can be given several times.",
         ),
     ] = None,
     rule: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULE",
-            help="Say when to re-plan, from what the plan in service costs: accumulated:X, "
+        Text,
+        option(
+            "RULE",
+            "Say when to re-plan, from what the plan in service costs: accumulated:X, "
             "cusum:THRESHOLD,ALLOWANCE, single:X (one round costs X), or periodic:K (every K rounds).",
         ),
     ] = None,
-    known: Annotated[
-        str,
-        typer.Option(
-            metavar="before|after",
-            help="With --rule: whether a loss is known before acting on it; then a new plan serves the round "
-            "that called for it, else the next one.",
-        ),
-    ] = "before",
+    known: options.Known = "before",
     ranged: Annotated[
-        str | None,
-        typer.Option(
-            "--range",
-            metavar="X|X%",
-            help="Say how near the round's plan is to costing this much more (or this share of the value): "
+        Text,
+        option(
+            "X|X%",
+            "Say how near the round's plan is to costing this much more (or this share of the value): "
             "which feature has the shortest way there. Needs --features, and milliseconds a line.",
+            "--range",
         ),
     ] = None,
-    prometheus: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep metrics for Prometheus in this text file.")
-    ] = None,
-    max_line: Annotated[
-        float, typer.Option(metavar="MIB", min=0.001, help="Refuse lines longer than this, in MiB.")
-    ] = 16,
+    prometheus: Annotated[Text, option("FILE", "Keep metrics for Prometheus in this text file.")] = None,
+    max_line: Annotated[float, option("MIB", "Refuse lines longer than this, in MiB.", min=0.001)] = 16,
     status: Annotated[
-        bool, typer.Option("--status", help="Print the last round that the state has priced, and exit.")
+        bool, flag("--status", "Print the last round that the state has priced, and exit.")
     ] = False,
     as_json: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--json",
-            help="Print the summary (or status) as one JSON document: with --state on standard output, "
+            "Print the summary (or status) as one JSON document: with --state on standard output, "
             "without it on standard error, because standard output has the prices.",
         ),
     ] = False,
@@ -121,14 +108,14 @@ def watch(
     metrics = MetricsFile(prometheus, model) if prometheus else None
     mdp = problem.load(model)
     names, features = problem.feature_table(mdp)
-    options = {
+    settings = {
         "features": features,
         "feature_names": names,
         "rewards": problem.rewards,
         "unit": problem.unit,
         "rule": None if rule is None else parse_rule(rule),
         "known": known,
-        "tolerance": None if ranged is None else tolerance_of("--range", ranged),
+        "tolerance": None if ranged is None else options.tolerance_of("--range", ranged),
         "rules": alarm_rules,
         "metrics": metrics,
         "strict": strict,
@@ -136,20 +123,20 @@ def watch(
         "pauses": True,
     }
     try:
-        tally = _watch(mdp, state, out, options)
+        tally = _watch(mdp, state, out, settings)
     except BrokenPipeError:  # of standard output: nobody reads the prices any more
         raise typer.Exit from None
     _print_summary(tally, problem.unit, as_json, on_stdout=state is not None)
     if tally.bad_lines and not tally.priced + tally.skipped:
         raise InputError(
-            f"none of the lines can be priced ({tally.bad_lines} are bad), but a watch is for rounds: "
-            f"mend their source, beginning with {tally.first_error}"
+            f"none of the lines can be priced ({tally.bad_lines} are bad), but a watch needs one: "
+            f"correct what sends them, beginning with {tally.first_error}"
         )
     if tally.replans or tally.alarms:
         raise typer.Exit(REPLAN if tally.replans else ALARM)
 
 
-def _watch(mdp: MDP, state: str | None, out: str | None, options: dict[str, Any]) -> Tally:
+def _watch(mdp: MDP, state: str | None, out: str | None, settings: dict[str, Any]) -> Tally:
     from normalfan.pricing.monitor import Monitor
     from normalfan.watch import Watcher, open_journal
     from normalfan.watch.feed import Feed
@@ -167,17 +154,17 @@ def _watch(mdp: MDP, state: str | None, out: str | None, options: dict[str, Any]
             with suppress(OSError):
                 feed.write(sys.stderr.fileno(), text)
 
-    options["on_alarm"] = lambda alarm: print_diagnostic(f"normalfan: {alarm}\n".encode())
+    settings["on_alarm"] = lambda alarm: print_diagnostic(f"normalfan: {alarm}\n".encode())
     source = _descriptor("standard input", sys.stdin)
     # Only a metrics file shows that an idle watch is alive.
-    feed = Feed(source, longest=options["longest"], patience=1.0 if options["metrics"] else None)
+    feed = Feed(source, longest=settings["longest"], patience=1.0 if settings["metrics"] else None)
     if state is None or out is None:
         shown = _descriptor("standard output", sys.stdout)
         with feed:
-            return Watcher(Monitor(mdp), print_records, on_bad_line=print_records, **options).run(feed)
+            return Watcher(Monitor(mdp), print_records, on_bad_line=print_records, **settings).run(feed)
     with open_journal(mdp, state, out) as journal, feed:
-        options |= {"on_bad_line": print_diagnostic, "progress": journal.progress, "latency": LATENCY}
-        return Watcher(journal.monitor, journal.commit, **options).run(feed)
+        settings |= {"on_bad_line": print_diagnostic, "progress": journal.progress, "latency": LATENCY}
+        return Watcher(journal.monitor, journal.commit, **settings).run(feed)
 
 
 def _descriptor(name: str, stream: TextIO | None) -> int:

@@ -120,7 +120,7 @@ class CertificateCheck:
 def check_certificate(cert: Certificate) -> CertificateCheck:
     """Verify a certificate from its own contents, in exact arithmetic and without the code that made it.
 
-    The price is then right *for the problem inside it*; whether that is yours says `Certificate.matches`.
+    The price is then right *for the problem inside it*: ask `Certificate.matches` whether that is yours.
 
     Parameters
     ----------

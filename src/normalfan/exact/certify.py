@@ -115,7 +115,7 @@ def read_exactly(
         check_whole(
             "max_denominator", max_denominator, "pass one such as 1000, or None for exact binary values"
         )
-        max_denominator = int(max_denominator)  # a NumPy integer is none of the standard library's
+        max_denominator = int(max_denominator)  # a NumPy integer is not one of Python's
     read = _reader(max_denominator)
     return ExactProblem(
         horizon=mdp.horizon,

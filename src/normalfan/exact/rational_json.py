@@ -13,13 +13,13 @@ import dataclasses
 import json
 import math
 import re
-from collections import Counter
 from fractions import Fraction
 from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from normalfan.errors import InputError
+from normalfan.text import each_key_once
 
 _LONGEST_DECIMAL_BITS = 1024
 _FRACTION = re.compile(r"(-?(?:[0-9]+|0x[0-9a-f]+))/([0-9]+|0x[0-9a-f]+)")
@@ -48,21 +48,12 @@ def canonical_text(value: Any) -> str:
 def parse(text: str) -> object:
     """Decode JSON text, with every way of failing turned into an `InputError`."""
     try:
-        decoded: object = json.loads(text, object_pairs_hook=_each_once)
+        decoded: object = json.loads(text, object_pairs_hook=each_key_once)
     except (ValueError, RecursionError, TypeError) as error:
         raise InputError(
             f"the certificate is not JSON text with each field once ({error}), but must be: {_REMEDY}."
         ) from error
     return decoded
-
-
-def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Python would keep the last of two values, another reader the first: they would check two proofs."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        ((name, times),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{name!r} is there {times} times")
-    return record
 
 
 def decode(kind: Any, value: object, where: str) -> Any:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.errors import InputError
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import (
     BoolArray,
@@ -58,6 +59,17 @@ def optimal_backup(mdp: MDP, loss: FloatArray) -> Backup:
         values[h] = np.where((loss[h] == np.inf).all(axis=1), 0.0, q.min(axis=1))
         advantages[h] = q - values[h, :, None]
     return Backup(loss, values, advantages)
+
+
+def finite_backup(mdp: MDP, loss: FloatArray, name: str = "loss") -> Backup:
+    """The backup of a user's loss [H, S, A], whose sums must be finite."""
+    with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+        backup = optimal_backup(mdp, loss)
+    if not np.isfinite(backup.values).all():
+        raise InputError(
+            f"{name} adds up beyond the range of float64, but sums of all steps must fit: use a larger unit."
+        )
+    return backup
 
 
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
-from normalfan.geometry.bellman import optimal_backup
+from normalfan.errors import InputError, check_number
+from normalfan.geometry.bellman import finite_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.reach import is_unbranched, least_gap_bound, listed_reach, reach_ceiling
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -102,8 +102,8 @@ def cone_margin(
     >>> nf.cone_margin(nf.MDP([[0, 0, 0]], initial=0, horizon=1), [[[1.0, 1.0, 1.5]]])
     ConeMargin(value=0.5, kind='exact', advantage_gap=0.5, where=(0, 0, 2))
     """
-    backup = optimal_backup(mdp, as_loss(mdp, loss))
-    if not 0.0 <= floor <= 1.0:
+    backup = finite_backup(mdp, as_loss(mdp, loss))
+    if check_number("floor", floor, "give a probability, or leave it out to count every state") > 1.0:
         raise InputError(
             f"floor is {floor}, but must be a probability from 0 to 1: leave it out to count every state."
         )
@@ -167,8 +167,9 @@ def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
     if ((forbidden != (expected == np.inf)) & mdp.reachable[:, :, None]).any():
         return np.inf
     truth, expected = (np.where(forbidden, 0.0, numbers) for numbers in (truth, expected))
-    over, under = (np.where(forbidden, np.inf, part) for part in (truth - expected, expected - truth))
-    return max(abs(optimal_backup(mdp, part).value(mdp)) for part in (over, under))
+    with np.errstate(over="ignore"):
+        over, under = (np.where(forbidden, np.inf, part) for part in (truth - expected, expected - truth))
+    return max(abs(finite_backup(mdp, part, "loss - model").value(mdp)) for part in (over, under))
 
 
 def detect(

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
+from normalfan.geometry.bellman import as_deterministic_policy, finite_backup, occupancy, restricted_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.problem.arrays import (
     BoolArray,
@@ -58,14 +58,15 @@ class Face:
 
     def __post_init__(self) -> None:
         check_shape("mask", np.shape(self.mask), self.mdp.shape, "keep or drop every (h, s, a)")
-        kept, reached = follow(self.mdp, self.mask)
+        plan = read_only(np.array(self.mask, dtype=bool))
+        kept, reached = follow(self.mdp, plan)
         stuck = reached & ~kept.any(axis=2)
         if stuck.any():
             raise InputError(
                 f"mask{list(first_index(stuck))} keeps no action, but a policy of the face can be there: "
                 f"keep at least one."
             )
-        object.__setattr__(self, "plan", read_only(np.array(self.mask, dtype=bool)))
+        object.__setattr__(self, "plan", plan)
         object.__setattr__(self, "mask", kept)
 
     @property
@@ -143,7 +144,7 @@ class Face:
         if allowed.all():
             return self.mask
         kept = self.plan & allowed
-        return canonical(self.mdp, np.where(kept.any(axis=2, keepdims=True), kept, allowed))
+        return follow(self.mdp, np.where(kept.any(axis=2, keepdims=True), kept, allowed))[0]
 
     def minimise(self, loss: npt.ArrayLike) -> tuple[float, FloatArray]:
         """The least expected loss on the face, and a policy [H, S, A] for it, uniform where F never is."""
@@ -159,31 +160,20 @@ class Face:
                 f"the face has up to {Decimal(self.n_policies):.3g} vertices, but vertices() lists at most "
                 f"{limit}: pass a larger limit, or use minimise, which lists none."
             )
-        return self._vertices()
+        plans = [
+            (np.full(self.reached.shape, -1), self.mdp.initial > 0)
+        ]  # actions so far, and where they lead
+        for h in range(self.mdp.horizon):
+            plans = [after for plan in plans for after in self._choices(h, *plan)]
+        return (occupancy(self.mdp, as_deterministic_policy(self.mdp, actions)) for actions, _ in plans)
 
-    def _vertices(self) -> Iterator[FloatArray]:
-        """All ways to choose, step by step: a stack instead of recursion, which long horizons exhaust."""
-        actions = np.full(self.reached.shape, -1)
-        open_steps = [self._choices(0, self.mdp.initial > 0)]
-        while open_steps:
-            h = len(open_steps) - 1
-            chosen = next(open_steps[h], None)
-            if chosen is None:
-                open_steps.pop()
-                continue
-            actions[h] = chosen
-            if h + 1 == self.mdp.horizon:
-                yield occupancy(self.mdp, as_deterministic_policy(self.mdp, actions))
-            else:
-                mass = (chosen[:, None] == np.arange(self.mdp.n_actions)).astype(float)
-                open_steps.append(self._choices(h + 1, self.mdp.transitions.push(h, mass) > 0))
-
-    def _choices(self, h: int, reached: BoolArray) -> Iterator[IntArray]:
-        """The ways to take one kept action in each of the reached states, [S], -1 in the others."""
-        actions = np.full(self.mdp.n_states, -1)
+    def _choices(self, h: int, actions: IntArray, reached: BoolArray) -> Iterator[tuple[IntArray, BoolArray]]:
+        """All ways to go on: one kept action in each reached state."""
         for choice in product(*(np.flatnonzero(self.mask[h, s]) for s in np.flatnonzero(reached))):
-            actions[reached] = choice
-            yield actions
+            chosen = actions.copy()
+            chosen[h, reached] = choice
+            mass = (chosen[h, :, None] == np.arange(self.mdp.n_actions)).astype(float)
+            yield chosen, self.mdp.transitions.push(h, mass) > 0
 
     def plot(self) -> Any:
         """Draw how many actions are kept at each step and state, of the first 60; needs `normalfan[plot]`."""
@@ -237,13 +227,7 @@ def optimal_face(mdp: MDP, loss: npt.ArrayLike, *, ties: TieRule = DEFAULT_TIES)
     Face(dimension=1, kept_actions=2, reached_states=1,
          mdp=MDP(horizon=1, states=1, actions=3, Deterministic))
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
-        backup = optimal_backup(mdp, as_loss(mdp, loss))
-    if not np.isfinite(backup.values).all():
-        raise InputError(
-            "loss adds up beyond the range of float64, but sums over a horizon must fit: use a larger unit."
-        )
-    return Face(mdp, backup.tied(mdp, ties))
+    return Face(mdp, finite_backup(mdp, as_loss(mdp, loss)).tied(mdp, ties))
 
 
 def whole_polytope(mdp: MDP) -> Face:
@@ -264,11 +248,6 @@ def whole_polytope(mdp: MDP) -> Face:
     4
     """
     return Face(mdp, np.ones(mdp.shape, dtype=bool) if mdp.allowed is None else mdp.allowed)
-
-
-def canonical(mdp: MDP, mask: BoolArray) -> BoolArray:
-    """The mask restricted to states that are reached from the start through the mask itself."""
-    return follow(mdp, mask)[0]
 
 
 def _axis_label(noun: str, missing: int) -> str:

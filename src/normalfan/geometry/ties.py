@@ -9,12 +9,11 @@ unless surely zero: a round whose price depends on the reading says so (`normalf
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import check_number
 from normalfan.problem.arrays import BoolArray, FloatArray
 from normalfan.problem.mdp import MDP
 
@@ -42,12 +41,7 @@ class TieRule:
 
     def __post_init__(self) -> None:
         for name, least in (("absolute", 0.0), ("relative", 0.0), ("band", 1.0)):
-            number = getattr(self, name)
-            if not (math.isfinite(number) and number >= least):
-                raise InputError(
-                    f"TieRule.{name} is {number}, but must be finite and at least {least:g}: "
-                    f"leave it out for the default."
-                )
+            check_number(f"TieRule.{name}", getattr(self, name), least=least)
 
     def thresholds(
         self, mdp: MDP, loss: FloatArray, values: FloatArray, advantages: FloatArray

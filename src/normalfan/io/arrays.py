@@ -242,6 +242,8 @@ def _mean_reward(name: str, given: Any, mdp: MDP, axes: str, which: IntArray | N
 def _paired(P: Any, pairs: Sequence[npt.ArrayLike]) -> tuple[Any, IntArray]:
     """Pairs as a sparse matrix [S·A, S], and the row of `P` that each is, [S, A]; -1 if it is left out."""
     table = P if sparse.issparse(P) else read_numbers("P", P)
+    if sparse.issparse(P):
+        check_sparse("P", P)
     if len(table.shape) != 2 or 0 in table.shape:
         raise InputError(
             f"P has shape {list(table.shape)}, but with pairs it has a row for each of them: pass [L, S]."

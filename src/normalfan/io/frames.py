@@ -173,9 +173,10 @@ def _read_parts(folder: Path) -> polars.DataFrame:
     return frame.drop(column, strict=False) if is_part else frame
 
 
-def write_parquet(frame: polars.DataFrame, file: IO[bytes]) -> None:
+def write_parquet(frame: polars.DataFrame, file: IO[bytes], **metadata: str) -> None:
+    # Into memory first: errors of the disk are then ours to meet, and few large writes reach it.
     draft = io.BytesIO()
-    frame.write_parquet(draft, metadata={CHECKSUM: BLANK.decode()})
+    frame.write_parquet(draft, metadata={**metadata, CHECKSUM: BLANK.decode()})
     content = draft.getvalue()
     _, place, digest = checksums(content)
     file.write(content[: place.start] + digest + content[place.stop :])
@@ -183,7 +184,7 @@ def write_parquet(frame: polars.DataFrame, file: IO[bytes]) -> None:
 
 def read_parquet(path: Path, **options: Any) -> polars.DataFrame:
     """The table of a file; one whose checksum is of other content is refused."""
-    if path.stat().st_size:  # nothing cannot be mapped
+    if path.stat().st_size:  # an empty file cannot be mapped
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             stored, _, digest = checksums(content)
         if stored != digest:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.array_files import map_npy, read_npz, write_npy, write_npz
 from normalfan.dates import rounds_between, times_of
 from normalfan.errors import InputError, check_choice
-from normalfan.files import map_npy, read_npz, write_npy, write_npz
 from normalfan.io import frames, loss_tables, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.problem.losses import (

@@ -10,7 +10,6 @@ Columns among step, state and action may be left out: the value is then the same
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +190,7 @@ def read_factored(
         numbers = table.numbers("coefficient", forbidden)
         theta = _filled(table, "coefficient", along, numbers, "add the row")
     else:
-        _check_features(table, names)
+        tables.check_columns(table.path, table.columns, ("round", *names), ())
         table.cells({"round": rounds})  # none of them comes twice
         theta = np.stack([table.numbers(name, forbidden) for name in names], axis=1)
     return FactoredLosses(theta, matrix, round_names=tables.names_or_none(rounds), feature_names=names)
@@ -212,19 +211,3 @@ def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, feature
 
 def _rounds_named(losses: LossStream, n_rounds: int) -> list[str]:
     return list(names_of_rounds(losses) or map(str, range(n_rounds)))
-
-
-def _check_features(table: Table, features: Sequence[str]) -> None:
-    """Refuse a table of coefficients whose columns are not the features."""
-    for name in features:
-        if name not in table.columns:
-            raise InputError(
-                f"{table.path} has no column {name!r}, but every feature needs a coefficient: add it, or "
-                f"drop the feature."
-            )
-    for name in table.columns:
-        if name != "round" and name not in features:
-            raise InputError(
-                f"{table.path} has a column {name!r}, but no feature is called that: rename or drop it, or "
-                f"add the feature."
-            )

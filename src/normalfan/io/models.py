@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import polars
 
+from normalfan.array_files import read_npz, write_npz
 from normalfan.errors import InputError
-from normalfan.files import check_memory, read_npz, write_npz
+from normalfan.files import check_memory
 from normalfan.io import frames, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.io.gym import PREFIX, from_gymnasium

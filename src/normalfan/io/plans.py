@@ -22,7 +22,7 @@ def read_plan(source: TableSource, mdp: MDP, *, separator: str = ",", decimal: s
     Parameters
     ----------
     source : str, Path or polars.DataFrame
-        A column probability lets a plan draw lots. States in which the plan never is may be left out.
+        With a column probability the plan may be random. States in which it never is may be left out.
     mdp : MDP
     separator, decimal : str
         How a CSV table separates entries and writes 1.5.

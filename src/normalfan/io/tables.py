@@ -261,13 +261,13 @@ def check_columns(
     for name in required:
         if name not in columns:
             raise InputError(
-                f"{path} has the columns {', '.join(columns)}, but needs {', '.join(required)}: add or "
+                f"{path} has the columns {first_few(columns)}, but needs {first_few(required)}: add or "
                 f"rename {name}."
             )
     for name in columns:
         if optional is not None and name not in {*required, *optional}:
             also = f" and may have {', '.join(optional)}" if optional else ""
             raise InputError(
-                f"{path} has a column {name!r}, but it needs {', '.join(required)}{also}: "
-                f"rename or drop that column."
+                f"{path} has a column {name!r}, but it needs {first_few(required)}{also}: rename or "
+                f"drop that column."
             )

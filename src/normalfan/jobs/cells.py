@@ -2,8 +2,8 @@
 
     folder/3f/3fa94c….parquet
 
-The metadata of a file hold the cell's key and a checksum of all other bytes: a file that was damaged, emptied
-or renamed is no result, and is computed again.
+A file has the checksum of all our Parquet files and, in its metadata, the cell's key: one that was damaged,
+emptied or renamed is no result, and is computed again.
 Anything that reads Parquet may read them, during a run too; several machines may write to one store.
 """
 
@@ -27,9 +27,9 @@ import polars
 
 from normalfan.errors import InputError
 from normalfan.files import written_atomically
+from normalfan.io.frames import checksums, write_parquet
 from normalfan.sources import digest_of_code
 
-CHECKSUM = 64  # digits
 ABANDONED_AFTER = 3600.0  # seconds: a draft that nobody touched since belongs to a process that was killed
 
 
@@ -67,7 +67,7 @@ class Cell:
     @property
     def key(self) -> str:
         """The name of the result: a digest of all that decides it, with the task's code in this process."""
-        code = digest_of_module(self.task.partition(":")[0])
+        code = digest_of_code(self.task.partition(":")[0])
         return _digest_of([self.task, self._digest, self.inputs, code])
 
     def compute(self) -> polars.DataFrame:
@@ -117,9 +117,6 @@ class Store:
         # interns its parts: this is asked for every cell of a run.
         return f"{self.folder}/{key[:2]}/{key}.parquet"
 
-    def _path(self, cell: Cell | str) -> Path:
-        return Path(self._file(cell if isinstance(cell, str) else cell.key))
-
     def __contains__(self, cell: Cell | str) -> bool:
         return bool(self._content(cell if isinstance(cell, str) else cell.key))
 
@@ -132,35 +129,28 @@ class Store:
                 content = file.read()
         except OSError:
             return b""  # as good as damaged
-        place, checksum = _seal(content, key)
-        return content if content[place : place + CHECKSUM] == checksum else b""
+        stored, _, digest = checksums(content)
+        return content if stored and stored == digest and key.encode() in content else b""
 
     def read(self, cell: Cell) -> polars.DataFrame:
         """What the task of a cell that is there returned."""
         content = self._content(cell.key)
         if not content:
             raise InputError(
-                f"{self._path(cell)} is missing or damaged, but it holds the result of {cell!r}: run the "
+                f"{self._file(cell.key)} is missing or damaged, but it holds the result of {cell!r}: run the "
                 f"cell again."
             )
         return polars.read_parquet(io.BytesIO(content))
 
     def seconds(self, cell: Cell) -> float:
         """The processor seconds that a result took, of the thread that ran the task."""
-        return float(polars.read_parquet_metadata(self._path(cell))["seconds"])
+        return float(polars.read_parquet_metadata(self._file(cell.key))["seconds"])
 
     def _write(self, key: str, result: polars.DataFrame, seconds: float) -> None:
-        # Into memory first: errors of the disk are then ours to meet, and few large writes reach it.
-        content = io.BytesIO()
-        open_seal = f"{key}:{'0' * CHECKSUM}"
-        result.write_parquet(content, metadata={"seconds": repr(seconds), "seal": open_seal})
-        place, checksum = _seal(content.getvalue(), key)
-        content.seek(place)
-        content.write(checksum)
-        path = self._path(key)
+        path = Path(self._file(key))
         path.parent.mkdir(exist_ok=True)
         with written_atomically(path) as file:
-            file.write(content.getbuffer())
+            write_parquet(result, file, cell=key, seconds=repr(seconds))
 
     def _prepare(self) -> None:
         """Create the folder, check that it can be written to, and remove what killed runs left behind."""
@@ -181,16 +171,6 @@ class Store:
                 continue  # its writer has just finished
 
 
-def digest_of_module(module: str) -> str:
-    try:
-        return digest_of_code(module)
-    except ModuleNotFoundError:
-        raise InputError(
-            f"the module {module!r} was not found, but every process must import it by that name: install "
-            f"its package, or put its folder on PYTHONPATH."
-        ) from None
-
-
 def echo(settings: Mapping[str, Any]) -> polars.DataFrame:
     """The smallest task: its settings, as a frame of one row."""
     return polars.DataFrame([dict(settings)])
@@ -209,12 +189,3 @@ def _canonical(content: Any) -> str:
             f"settings hold something that is not plain JSON ({error}), but a cell is named by them: use "
             f"finite numbers, strings, lists and mappings, and pass arrays by the path of a file."
         ) from None
-
-
-def _seal(content: bytes, key: str) -> tuple[int, bytes]:
-    """Where the file of the cell with this key has its checksum, and that of all other bytes."""
-    place = content.rfind(f"{key}:".encode()) + len(key) + 1
-    parts = memoryview(content)
-    digest = hashlib.sha256(parts[:place])
-    digest.update(parts[place + CHECKSUM :])
-    return place, digest.hexdigest().encode()

@@ -21,10 +21,11 @@ import polars
 
 from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
-from normalfan.jobs.cells import Cell, Store, digest_of_module
+from normalfan.jobs.cells import Cell, Store
 from normalfan.jobs.engines import Engine
 from normalfan.jobs.fleet_members import SCHEMA, Members, files_of, read_member
 from normalfan.jobs.run import Outcome, run_cells
+from normalfan.sources import digest_of_code
 
 TASK = "normalfan.jobs.fleet_members:price_members"
 
@@ -122,7 +123,9 @@ def price_fleet(
         )
     summary = store.folder.parent / "members.parquet"
     failed = [(cell.settings["members"][0]["member"], message) for cell, message in outcome.failures]
-    gather_members([path for path in map(store._path, cells.keys) if path.exists()], summary, failed)
+    gather_members(
+        [path for path in map(Path, map(store._file, cells.keys)) if path.exists()], summary, failed
+    )
     return FleetResult(store.folder, summary, outcome, total_up(summary))
 
 
@@ -131,7 +134,7 @@ class FleetCells:
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.gym_modules = {module: digest_of_module(module) for module in sorted(members._gym_modules)}
+        self.gym_modules = {module: digest_of_code(module) for module in sorted(members._gym_modules)}
         # Decided by the first stream alone: cells are the same everywhere.
         self.size = _members_together(_look_up(next(iter(members)))[0])
         self.keys: list[str] = []  # of the cells made so far

@@ -115,12 +115,14 @@ class Members:
         gym_modules: Collection[str] = (),
         first: str | None = None,
         last: str | None = None,
+        against: str | int | None = None,
         max_memory: int | None = None,
     ) -> Members:
         """The members that a Parquet table lists: `member`, `model`, `losses` and, if needed, `features`,
         `default`, `axes`, `order`, `horizon`, `start`, `rewards`, as in `normalfan price`; paths start at its
         folder. Models `gym:MODULE:ID`, which import a module, are priced only if it is one of `gym_modules`.
-        Of every stream the rounds from `first` to `last` are priced.
+        Of every stream the rounds from `first` to `last` are priced: against the plan before, or with
+        `against` the "first" one or that of so many rounds before.
         """
         table = Path(path).absolute()
         with _readable(table):
@@ -139,7 +141,7 @@ class Members:
             count = int(rows.select(polars.len()).collect().item())
             _check_rows(table, rows, count)
             _check_names(table, rows, count)
-        shared = {"first": first, "last": last, "max_memory": max_memory}
+        shared = {"first": first, "last": last, "against": against, "max_memory": max_memory}
         return cls(rows, table, table.parent, count, frozenset(gym_modules), shared)
 
     @classmethod
@@ -156,6 +158,7 @@ class Members:
         rewards: bool = False,
         first: str | None = None,
         last: str | None = None,
+        against: str | int | None = None,
         max_memory: int | None = None,
     ) -> Members:
         """Members that share one model and options, with streams in a dataset ``member=NAME/*.parquet``.
@@ -182,7 +185,7 @@ class Members:
         options |= {"features": None if features is None else str(features)}
         rows = polars.LazyFrame({"member": named, "losses": [str(root / name) for name in names]})
         rows = rows.with_columns(**{name: polars.lit(value) for name, value in options.items()})
-        shared = {"first": first, "last": last, "max_memory": max_memory}
+        shared = {"first": first, "last": last, "against": against, "max_memory": max_memory}
         modules = frozenset(filter(None, [gym_module_of(str(model))]))  # named by the user, not by a table
         return cls(rows, root, Path.cwd(), len(names), modules, shared)
 
@@ -214,7 +217,7 @@ def _problem_of(member: Mapping[str, Any], gym_modules: Collection[str]) -> str 
     if ":" in module:
         return f"model is {model!r}, but an environment is gym:ID or gym:MODULE:ID: correct it."
     return (
-        f"model is {model!r}, but a table may not have code imported: register the environment, or, if you "
+        f"model is {model!r}, but a table may not import code: register the environment, or, if you "
         f"trust the module, name it with --gym-module {module} (gym_modules in Python)."
     )
 
@@ -289,7 +292,7 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
         check_installed("gymnasium", f"{member['model']} needs it on {platform.node()}", "gym")
     try:
         mdp, stream = read_member(member, load)
-        motion = price_stream(mdp, stream, detail="prices")
+        motion = price_stream(mdp, stream, against=member.get("against", "previous"), detail="prices")
     except InputError as error:
         return {"member": member["member"], "problem": str(error)}
     kinds = kinds_of_rounds(motion)
@@ -312,7 +315,7 @@ def _check_module(module: str, digest: str) -> None:
     """The module that registers environments must be the client's."""
     try:
         same = digest_of_code(module) == digest
-    except ModuleNotFoundError:
+    except InputError:
         same = False
     if not same:
         raise InputError(

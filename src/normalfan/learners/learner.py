@@ -10,7 +10,6 @@ after every step, π ← (1 − A·f) π + f: it decides comparisons between lea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_number
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import as_finite_loss, as_loss
 from normalfan.problem.mdp import MDP
@@ -92,22 +91,16 @@ def check_constant_step(name: str, eta: float, *, may_be_infinite: bool = False)
 def check_positive(
     name: str, number: float, *, may_be_infinite: bool = False, remedy: str = "leave it out for the default"
 ) -> float:
-    if not number > 0 or (math.isinf(number) and not may_be_infinite):
-        rule = "positive" if may_be_infinite else "positive and finite"
-        raise InputError(f"{name} is {number}, but must be {rule}: {remedy}.")
-    return float(number)
+    return check_number(name, number, remedy, positive=True, may_be_infinite=may_be_infinite)
 
 
 def check_not_negative(name: str, number: float, *, may_be_infinite: bool = False) -> float:
-    if not number >= 0 or (math.isinf(number) and not may_be_infinite):
-        rule = "at least 0" if may_be_infinite else "finite and at least 0"
-        raise InputError(f"{name} is {number}, but must be {rule}: leave it out for the default.")
-    return float(number)
+    return check_number(name, number, may_be_infinite=may_be_infinite)
 
 
 def check_floor(mdp: MDP, floor: float) -> float:
     """A floor f for every action needs A·f < 1."""
-    if not 0 <= floor < 1 / mdp.n_actions:
+    if not check_number("floor", floor) < 1 / mdp.n_actions:
         raise InputError(
             f"floor is {floor}, but must be at least 0 and below {1 / mdp.n_actions:g} "
             f"(1 over {mdp.n_actions} actions): 0 switches it off."
@@ -187,7 +180,7 @@ class ExponentialAverage(Described):
     _mean: FloatArray | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
+        if check_number("rate", self.rate, positive=True) > 1:
             raise InputError(
                 f"rate is {self.rate}, but must be above 0 and at most 1: it is the newest loss's weight."
             )

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.array_files import pack_arrays, unpack_arrays
 from normalfan.errors import InputError
-from normalfan.files import pack_arrays, unpack_arrays, written_atomically
+from normalfan.files import written_atomically
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import BlockPricer
 from normalfan.pricing.motion import CostliestCell, PricedMotion

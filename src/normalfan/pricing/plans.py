@@ -105,13 +105,8 @@ def keeping(name: str, short: str) -> str:
 
 def read_plans(mdp: MDP, against: Against, stream: LossStream) -> Plans:
     """What a user may price a stream against."""
-    if isinstance(against, str):
-        check_choice("against", against, ("previous", "first"))
-        return PREVIOUS if against == "previous" else FIRST
-    if isinstance(against, Integral):
-        check_whole("against", against, "1 is the plan of the round before")
-        age = int(against)
-        return PREVIOUS if age == 1 else Plans(f"the plan of {age} rounds before", OLD, planless=age, age=age)
+    if isinstance(against, str | Integral):
+        return plans_of_age(against)
     if isinstance(against, np.ndarray | list | tuple):
         numbers = read_numbers("against", against)
         if numbers.ndim in (2, 3):
@@ -131,6 +126,16 @@ def read_plans(mdp: MDP, against: Against, stream: LossStream) -> Plans:
     forecasts = as_stream(against)
     _check_forecasts(forecasts, stream)
     return Plans("the forecast's plan", "the forecast's plan", forecasts=forecasts)
+
+
+def plans_of_age(against: str | Integral | int) -> Plans:
+    """Plans of the stream itself: "previous", "first", or an age in rounds."""
+    if isinstance(against, str):
+        check_choice("against", against, ("previous", "first"))
+        return PREVIOUS if against == "previous" else FIRST
+    check_whole("against", against, "1 is the plan of the round before")
+    age = int(against)
+    return PREVIOUS if age == 1 else Plans(f"the plan of {age} rounds before", OLD, planless=age, age=age)
 
 
 def completed_plan(mdp: MDP, policy: FloatArray, source: str) -> FloatArray:

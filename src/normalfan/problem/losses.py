@@ -302,6 +302,12 @@ def are_rewards(stream: LossStream) -> bool:
     return isinstance(stream, Negated)
 
 
+def factors_of(stream: LossStream) -> FactoredLosses | None:
+    """The factors of losses or rewards, as the user counts them; None if they are not factored."""
+    given = stream.stream if isinstance(stream, Negated) else stream
+    return given if isinstance(given, FactoredLosses) else None
+
+
 def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:
     """What the rounds of a stream are called, or None if they are numbered."""
     names: tuple[str, ...] | None = getattr(stream, "round_names", None)
@@ -324,6 +330,20 @@ def rounds_of(
         f"losses are {type(stream).__name__}, but looking at a round again needs losses that can be read "
         f"again: pass an array, a file or factored losses."
     )
+
+
+def each_round(mdp: MDP, stream: LossStream, at_once: int) -> Iterator[FloatArray]:
+    """The losses [H, S, A] of a stream, each once and validated; `at_once` are read together."""
+    done = 0
+    for block in stream.blocks(mdp.shape, at_once):
+        new = block[min(done, 1) :]
+        check_losses("losses", new, offset=(done,))
+        for loss in forbid(mdp, new):
+            check_way_on(mdp, loss < np.inf, f"losses[{done}]")
+            yield loss
+            done += 1
+    if not done:
+        raise InputError("losses have no round, but at least one is needed: check the source.")
 
 
 def as_loss(mdp: MDP, loss: npt.ArrayLike, name: str = "loss") -> FloatArray:

@@ -17,6 +17,7 @@ from normalfan.problem.arrays import (
     BoolArray,
     FloatArray,
     SparseMatrix,
+    check_shape,
     first_index,
     read_distributions,
     read_numbers,
@@ -190,9 +191,9 @@ class MDP:
 
 
 def follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
-    """What a mask keeps where it leads, [H, S, A], and where it leads, [H, S]."""
-    kept, reached = np.zeros(mdp.shape, dtype=bool), np.zeros(mdp.shape[:2], dtype=bool)
-    arriving = mdp.initial
+    """What a mask keeps where it leads, [H, S, A], and where it leads, [H, S]; or of n masks [H, S, A, n]."""
+    kept, reached = np.zeros(mask.shape, dtype=bool), np.zeros(mask.shape[:2] + mask.shape[3:], dtype=bool)
+    arriving = mdp.initial.reshape(-1, *(1 for _ in mask.shape[3:]))
     for h in range(mdp.horizon):
         reached[h] = arriving > 0
         kept[h] = mask[h] & reached[h, :, None]
@@ -293,11 +294,7 @@ def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
         start = np.zeros(n_states)
         start[int(numbers)] = 1.0
         return read_only(start)
-    if numbers.shape != (n_states,):
-        raise InputError(
-            f"initial has shape {list(numbers.shape)}, but must be a distribution over the "
-            f"{n_states} states or one state's index: check its length."
-        )
+    check_shape("initial", numbers.shape, (n_states,), "give a chance for each state, or one state's index")
     return read_only(read_distributions("initial", numbers))
 
 
@@ -322,9 +319,7 @@ def _read_allowed(allowed: npt.ArrayLike | None, shape: tuple[int, int, int]) ->
 def check_names(option: str, names: Sequence[str], count: int) -> None:
     """Refuse names that do not name each of `count` things exactly once."""
     if len(names) != count:
-        raise InputError(
-            f"{option} hold {len(names)} names, but there are {count} to give: give one name for each."
-        )
+        raise InputError(f"{option} hold {len(names)} names, but {count} are needed: give one name for each.")
     if len(set(names)) != count:
         places = dict[str, int]()
         again = next(i for i, name in enumerate(names) if places.setdefault(name, i) != i)

@@ -24,6 +24,7 @@ from normalfan.problem.arrays import (
     SparseMatrix,
     check_dtype,
     check_entries,
+    check_shape,
     divide_by_sum,
     first_index,
     read_distributions,
@@ -139,7 +140,7 @@ def transitions_of_moves(
     stacked.sort_indices()
     kernels: Any = [stacked[k * height : (k + 1) * height] for k in range(n_kernels)]
     sizes: tuple[int, ...] = shape
-    if all(_same(kernel, kernels[0]) for kernel in kernels[1:]):
+    if not any((kernel != kernels[0]).nnz for kernel in kernels[1:]):
         stacked = kernels = kernels[0]
         sizes = shape[1:]
     moves = stacked.tocoo()
@@ -150,12 +151,6 @@ def transitions_of_moves(
     if stacked.nnz >= FULL_ENOUGH * stacked.shape[0] * n_states:
         return stacked.toarray().reshape(*sizes, n_states)
     return kernels
-
-
-def _same(kernel: Any, other: Any) -> bool:
-    return all(
-        np.array_equal(getattr(kernel, part), getattr(other, part)) for part in ("indptr", "indices", "data")
-    )
 
 
 def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int]:
@@ -222,11 +217,7 @@ def _read_sparse(matrices: Sequence[SparseMatrix]) -> Sparse:
         )
     kernels = []
     for step, matrix in enumerate(matrices):
-        if matrix.shape != shape:
-            raise InputError(
-                f"transitions[{step}] has shape {list(matrix.shape)}, but the kernels of all steps must "
-                f"share the shape {list(shape)} of the first: pad the smaller ones."
-            )
+        check_shape(f"transitions[{step}]", matrix.shape, shape, "make all kernels as large as the first")
         check_sparse(f"transitions[{step}]", matrix)
         kernel = sparse.csr_array(matrix, dtype=np.float64, copy=True)
         kernel.sum_duplicates()
@@ -276,24 +267,16 @@ def check_compressed(
             raise InputError(
                 f"{name} has indices of dtype {array.dtype}, but needs integers: build the matrix again."
             )
-    starts = indptr.astype(np.int64)
-    falls = np.diff(starts) < 0
-    if starts.shape != (sizes[0] + 1,):
-        fault = f"{name}.indptr has shape {list(starts.shape)}, but must be [{sizes[0] + 1}]"
-    elif starts[0] != 0:
-        fault = f"{name}.indptr[0] is {starts[0]}, but must be 0"
-    elif falls.any():
-        at = first_index(falls)[0] + 1
-        fault = f"{name}.indptr[{at}] is {starts[at]}, but must not be below the entry before"
-    elif not starts[-1] == len(indices) == n_entries:
-        fault = (
-            f"{name}.indptr[{sizes[0]}] is {starts[-1]}, but must be the number of entries "
-            f"({len(indices)} indices, {n_entries} numbers)"
-        )
-    else:
-        _check_indices(f"{name}.indices", indices, sizes[1])
-        return
-    raise InputError(f"{fault}: build the matrix again.")
+    again, starts = "build the matrix again", indptr.astype(np.int64)
+    check_shape(f"{name}.indptr", starts.shape, (sizes[0] + 1,), again)
+    rises = np.diff(starts, prepend=0) >= 0
+    rises[0] = starts[0] == 0
+    check_entries(f"{name}.indptr", starts, rises, f"must begin with 0 and never fall: {again}")
+    ends = np.arange(len(starts)) < sizes[0]
+    ends[-1] = starts[-1] == len(indices) == n_entries
+    counts = f"{len(indices)} indices, {n_entries} numbers"
+    check_entries(f"{name}.indptr", starts, ends, f"must be the number of entries ({counts}): {again}")
+    _check_indices(f"{name}.indices", indices, sizes[1])
 
 
 def _check_indices(name: str, indices: npt.NDArray[Any], size: int) -> None:

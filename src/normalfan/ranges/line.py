@@ -53,9 +53,8 @@ class Breakpoints:
 
     def policy(self, i: int) -> FloatArray:
         """Plan i as a policy [H, S, A]."""
-        middle = (self.edges[i] + self.edges[i + 1]) / 2 - self.now
-        sweeps = self.today.sweeps
-        return read_only(sweeps.policy(sweeps(np.array([[middle]]), np.zeros((1, 1))).picks, 0))
+        middle = self.edges[[i, i + 1]].mean() - self.now
+        return self.today.policy_at(np.array([middle]), np.zeros(1))
 
     def price(self, at: npt.ArrayLike) -> FloatArray:
         """What today's plan costs beyond the best one where the coefficient is `at`, within the line."""

@@ -2,7 +2,7 @@
 
 What a plan costs beyond the optimum is convex over the plane, and J* is the lower envelope of one linear
 function for each plan. A region is what is left of the window when a backup at every corner finds nothing
-more to cut away.
+more to cut away. Today's optimal plans alone have an envelope, too: their price is what lies between the two.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_whole
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.plots import new_figure
-from normalfan.problem.arrays import FloatArray, read_numbers, read_only
+from normalfan.problem.arrays import BoolArray, FloatArray, read_numbers, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.line import ROUNDING, read_window
@@ -50,8 +50,9 @@ class Regions:
     polygons: tuple[FloatArray, ...]  # n of [m, 2] corners, counter-clockwise
     exposures: FloatArray  # [n, 2] how much of the two each plan takes
     values: FloatArray  # [n] the expected loss, or reward, of each plan where the coefficients stand now
-    kept: FloatArray  # [3] the same of today's plan: value, and how much it takes of the two
+    kept: FloatArray  # [k, 3] of the plans that are optimal now: value, and how much each takes of the two
     tolerance: float  # what a plan may cost beyond the best one in its polygon
+    complete: bool  # no plan of the window is missing
     is_todays: bool  # there is one polygon, that of today's plan; not those of all plans
     today: Today  # the round
 
@@ -59,21 +60,29 @@ class Regions:
         """Plan i as a policy [H, S, A]."""
         if self.is_todays:
             return self.today.policy
-        middle = self.polygons[i].mean(axis=0) - self.now
-        sweeps = self.today.sweeps
-        return read_only(sweeps.policy(sweeps(middle[None], np.zeros((1, 2))).picks, 0))
+        return self.today.policy_at(self.polygons[i].mean(axis=0) - self.now, np.zeros(2))
 
     def price(self, x: float, y: float) -> float:
-        """What today's plan costs beyond the best one, at a point of the window."""
+        """What keeping the best of today's optimal plans costs at a point of the window.
+
+        If plans are missing it costs at least that.
+        """
         if self.is_todays:
-            raise InputError(
-                "price is asked for, but only today's plan is known here: ask nf.regions for all."
-            )
+            raise InputError("price needs all plans, but nf.region finds only today's: use nf.regions.")
         point = np.array([x, y], dtype=np.float64)
         if not ((self.window[:, 0] <= point) & (point <= self.window[:, 1])).all():
-            raise InputError(f"the point ({x}, {y}) is outside, but plans are known in the window: widen it.")
-        others = self.kept - np.column_stack([self.values, self.exposures])
-        return max(float((self.today.sign * others @ [1.0, *(point - self.now)]).max()), 0.0)
+            raise InputError(
+                f"the point ({x}, {y}) is outside the window, but plans are known only inside: widen it."
+            )
+        here = self.today.sign * np.append(1.0, point - self.now)
+        every = np.column_stack([self.values, self.exposures])
+        cost = float((self.kept @ here).min() - (every @ here).min())
+        return cost if cost > ROUNDING * float((np.abs(self.kept) @ np.abs(here)).max()) else 0.0
+
+    @property
+    def areas(self) -> FloatArray:
+        """[n]: of the polygons."""
+        return np.array([_area(polygon.tolist()) for polygon in self.polygons])
 
     def plot(self) -> Any:
         """Draw the polygons; returns a matplotlib figure."""
@@ -162,7 +171,7 @@ def region(
             gap, gx, gy = map(float, found)
             if gap - allowed > ROUNDING * reach * (abs(gx) + abs(gy)):
                 polygon = _clip(polygon, gx, gy, allowed - gap + gx * corner[0] + gy * corner[1])
-    return _regions(today, moves, [polygon], _kept(today)[None], allowed, is_todays=True)
+    return _regions(today, moves, [polygon], _own_plane(today), kept=_own_plane(today), tolerance=allowed)
 
 
 def regions(
@@ -172,6 +181,7 @@ def regions(
     directions: Directions,
     window: Window,
     at: int | str | None = None,
+    most: int = 10_000,
     ties: TieRule = DEFAULT_TIES,
 ) -> Regions:
     """Find the exact polygons of all plans that are optimal somewhere in a window of a plane.
@@ -188,8 +198,10 @@ def regions(
         How far to look to either side of now; or from where to where in each coefficient.
     at : int or str, optional
         The round, by number or by name; the last by default.
+    most : int, default 10,000
+        Where to stop: `complete` then says that plans are missing, and polygons may be too large.
     ties : TieRule, optional
-        Which plan is today's.
+        Which plans are today's.
 
     Returns
     -------
@@ -208,33 +220,91 @@ def regions(
     >>> nf.regions(arms, [[[3.0, 5.0]]], directions=entries, window=((-1, 3), (-1, 1))).exposures.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    check_whole("most", most, "leave it out for 10,000 plans")
     today, moves = _read_plane(mdp, losses, at, directions, window, ties)
-    whole, reach = _corners(moves), float(np.abs(moves).max())
-    planes, cells = np.zeros((0, 3)), list[Polygon]()  # J* = c + gx·x + gy·y
-    spans = np.ptp(moves, axis=1)
-    verified, waiting = set[tuple[int, int]](), list(whole)
-    while waiting:
+    planes, cells, complete = _envelope(today, moves, most)
+    kept, *_ = _envelope(today, moves, most, today.tied) if today.dimension else (_own_plane(today), None)
+    wide = [i for i, cell in enumerate(cells) if _area(cell) > ROUNDING * np.ptp(moves, axis=1).prod()]
+    return _regions(today, moves, [cells[i] for i in wide], planes[wide], kept=kept, complete=complete)
+
+
+def _envelope(
+    today: Today, moves: FloatArray, most: int, mask: BoolArray | None = None
+) -> tuple[FloatArray, list[Polygon], bool]:
+    """The linear pieces c + gx·x + gy·y of J* over the window, [n, 3], where each holds, and if that is all.
+
+    With a mask, of the least cost of plans that keep to it.
+    """
+    whole, reach, spans = _corners(moves), float(np.abs(moves).max()), np.ptp(moves, axis=1)
+    pieces, verified, waiting = _Pieces(), set[tuple[int, int]](), list(whole)
+    while waiting and len(pieces.cells) < most:
         corners = np.column_stack([np.ones(len(waiting)), waiting])
-        swept, further = _both(today, corners[:, 1:], None)
+        swept, further = _both(today, corners[:, 1:], None, mask)
         gradients = np.stack([swept.slopes, further.slopes], axis=1)
         starts = swept.values - (gradients * corners[:, 1:]).sum(axis=1)
-        for at_corner, plane in zip(corners, np.column_stack([starts, gradients]), strict=True):
+        for corner, plane in zip(corners, np.column_stack([starts, gradients]), strict=True):
             size = np.abs(plane[0]) + reach * np.abs(plane[1:]).sum()
-            if len(planes) and (planes @ at_corner).min() - plane @ at_corner <= ROUNDING * size:
-                continue
-            cells = [_below(cell, own, plane) for cell, own in zip(cells, planes, strict=True)]
-            new = whole
-            for other in planes:
-                new = _below(new, plane, other)
-            planes, cells = np.vstack([planes, plane]), [*cells, new]
+            if pieces.height(corner) - plane @ corner > ROUNDING * size and len(pieces.cells) < most:
+                pieces.add(plane, whole)
         waiting = list[Point]()
-        for corner in (corner for cell in cells for corner in cell):
-            place = round(corner[0] / spans[0] * 1e9), round(corner[1] / spans[1] * 1e9)
+        for point in pieces.new_corners():
+            place = round(point[0] / spans[0] * 1e9), round(point[1] / spans[1] * 1e9)
             if place not in verified:
                 verified.add(place)
-                waiting.append(corner)
-    wide = [i for i, cell in enumerate(cells) if _area(cell) > ROUNDING * spans.prod()]
-    return _regions(today, moves, [cells[i] for i in wide], planes[wide], 0.0, is_todays=False)
+                waiting.append(point)
+    return pieces.planes, pieces.cells, not waiting
+
+
+class _Pieces:
+    """A lower envelope that grows: planes, and the cells in which each is the lowest."""
+
+    def __init__(self) -> None:
+        self.cells: list[Polygon] = []
+        self._changed: set[int] = set()
+        self._planes = np.zeros((64, 3))
+        self._corners = np.zeros((3, 64, 8))  # x, y and height of those of each cell; at −∞ there is none
+
+    @property
+    def planes(self) -> FloatArray:
+        return self._planes[: len(self.cells)]
+
+    def height(self, corner: FloatArray) -> float:
+        return float((self.planes @ corner).min(initial=np.inf))
+
+    def new_corners(self) -> list[Point]:
+        """Those of cells that changed since they were asked for."""
+        changed, self._changed = self._changed, set()
+        return [point for i in sorted(changed) for point in self.cells[i]]
+
+    def add(self, plane: FloatArray, whole: Polygon) -> None:
+        """Add a plane that is the lowest somewhere: only the cells that it cuts have to do with it."""
+        count = len(self.cells)
+        x, y, height = self._corners[:, :count]
+        cut = np.flatnonzero((plane[0] + plane[1] * x + plane[2] * y < height).any(axis=1)).tolist()
+        if count == len(self._planes):
+            self._planes = np.concatenate([self._planes, np.zeros_like(self._planes)])
+            self._corners = np.concatenate([self._corners, np.zeros_like(self._corners)], axis=1)
+        self._planes[count] = plane
+        own = whole
+        for i in cut:
+            own = _below(own, plane, self._planes[i])
+        self.cells.append(own)
+        for i in cut:
+            self._set(i, _below(self.cells[i], self._planes[i], plane))
+        self._set(count, own)
+
+    def _set(self, i: int, cell: Polygon) -> None:
+        self.cells[i] = cell
+        self._changed.add(i)
+        n, missing = len(cell), len(cell) - self._corners.shape[2]
+        if missing > 0:
+            self._corners = np.pad(self._corners, ((0, 0), (0, 0), (0, missing)))
+            self._corners[2, :, -missing:] = -np.inf
+        self._corners[2, i] = -np.inf
+        if cell:
+            x, y = np.array(cell).T
+            c, gx, gy = self._planes[i]
+            self._corners[:, i, :n] = x, y, c + gx * x + gy * y
 
 
 def _regions(
@@ -242,11 +312,12 @@ def _regions(
     moves: FloatArray,
     cells: Iterable[Polygon],
     planes: FloatArray,
-    allowed: float,
     *,
-    is_todays: bool,
+    kept: FloatArray,
+    complete: bool = True,
+    tolerance: float | None = None,
 ) -> Regions:
-    """The result, in the user's coordinates and sign."""
+    """The result, in the user's coordinates and sign; with a tolerance, for today's plan alone."""
     shown = 0.0 + today.sign * planes
     return Regions(
         names=(today.names[0], today.names[1]),
@@ -255,9 +326,10 @@ def _regions(
         polygons=tuple(read_only(today.now + np.array(cell).reshape(-1, 2)) for cell in cells),
         exposures=read_only(shown[:, 1:]),
         values=read_only(shown[:, 0]),
-        kept=read_only(0.0 + today.sign * _kept(today)),
-        tolerance=allowed,
-        is_todays=is_todays,
+        kept=read_only(0.0 + today.sign * kept),
+        tolerance=tolerance or 0.0,
+        complete=complete,
+        is_todays=tolerance is not None,
         today=today,
     )
 
@@ -279,17 +351,19 @@ def _read_plane(
     return today, np.array([read_window("window", span) for span in spans]) - today.now[:, None]
 
 
-def _both(today: Today, points: FloatArray, plan: Plan | None) -> tuple[Swept, Swept]:
+def _both(
+    today: Today, points: FloatArray, plan: Plan | None, mask: BoolArray | None = None
+) -> tuple[Swept, Swept]:
     """Backups at points, with slopes along the first axis, and of the same plans along the second."""
     along = np.eye(2)[:, None] + np.zeros((len(points), 1))
-    swept = today.sweeps(points, along[0], plan=plan)
+    swept = today.sweeps(points, along[0], plan=plan, mask=mask)
     return swept, today.sweeps(points, along[1], plan=plan, forced=swept.picks)
 
 
-def _kept(today: Today) -> FloatArray:
-    """[3]: the value of today's plan, and how much it takes of both."""
+def _own_plane(today: Today) -> FloatArray:
+    """[1, 3]: the value of today's plan, and how much it takes of both."""
     visits = today.plan.visits[0, ::8]
-    return np.append(today.value, today.features @ visits)
+    return np.append(today.value, today.features @ visits)[None]
 
 
 def _corners(moves: FloatArray) -> Polygon:

@@ -24,7 +24,7 @@ from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.ranging import both_ways
-from normalfan.ranges.sweeps import CLOSE, Plan, Sweeps
+from normalfan.ranges.sweeps import CLOSE, Sweeps
 from normalfan.ranges.today import Directions, Today, Tolerance, read_today
 from normalfan.text import counted, html_table, number
 
@@ -138,14 +138,11 @@ def radius(
 def _in_sum(today: Today, units: FloatArray, tolerance: float) -> tuple[float, float, FloatArray]:
     """The nearest of the 2K ends: f is convex, and at most ε on their hull."""
     moves = both_ways(len(units)) * units
-    reach = np.where(moves.any(axis=1), _ends(today.sweeps, moves, today.plan, tolerance), np.inf)
+    ends = np.fmax(today.sweeps.far_ends(moves, today.plan, tolerance), 0.0)
+    reach = np.where(moves.any(axis=1), ends, np.inf)
     nearest = int(reach.argmin())
     worst = reach[nearest] * moves[nearest] if np.isfinite(reach[nearest]) else np.full(len(units), np.nan)
     return float(reach[nearest]), float(reach[nearest]), worst
-
-
-def _ends(sweeps: Sweeps, moves: FloatArray, plan: Plan, tolerance: float) -> FloatArray:
-    return np.fmax(sweeps.far_ends(moves, plan, tolerance, sweeps.far_out(moves, plan)), 0.0)
 
 
 def _at_once(today: Today, units: FloatArray, tolerance: float) -> tuple[float, float, FloatArray]:
@@ -157,7 +154,7 @@ def _at_once(today: Today, units: FloatArray, tolerance: float) -> tuple[float, 
         if not move.any() or move.tobytes() in seen:
             break
         seen.add(move.tobytes())
-        reach = float(_ends(today.sweeps, move, today.plan, tolerance)[0])
+        reach = float(np.fmax(today.sweeps.far_ends(move, today.plan, tolerance)[0], 0.0))
         if not np.isfinite(reach):
             break
         if reach < upper:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     import polars
 
 AT_ONCE = 64  # coefficients whose ends share a sweep: memory grows with their square
-MOST_DRAWN = 30
+MOST_DRAWN = 30  # bars
+WIDEST = 4.0  # bars are cut at this multiple of the median distance
 
 
 class Beyond(NamedTuple):
@@ -37,6 +38,26 @@ class Beyond(NamedTuple):
 
     policy: FloatArray  # [H, S, A]
     exposures: FloatArray  # [n] how much of each coefficient it takes
+
+
+class Wall(NamedTuple):
+    """The nearest end of a tolerated range."""
+
+    feature: str  # that moves to it
+    now: float  # where it stands
+    end: float  # beyond which the plan costs more than the tolerance
+    move: float  # end − now
+    share: float | None  # |move / now|, if it does not stand at 0
+
+
+class Bars(NamedTuple):
+    """Ranges to draw, the narrowest first, as moves from where the coefficients stand."""
+
+    order: list[int]  # [m] which coefficients
+    optimal: FloatArray  # [m, 2] moves, cut off at ± edge
+    within: FloatArray  # [m, 2]
+    edge: float
+    relative: bool  # moves are parts of the coefficients
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +90,7 @@ class Ranging:
     def words(self, i: int) -> tuple[str, str]:
         """Where the plan is optimal and where it costs at most the tolerance, in words."""
         if np.isinf(self.now[i]):
-            return ("it forbids actions, and is no number to move",) * 2
+            return ("it is infinite: it forbids actions, and cannot move",) * 2
         if not self.matters[i]:
             return ("no effect: it costs every plan the same",) * 2
         return _interval(*self.optimal[i]), _interval(*self.within[i])
@@ -84,13 +105,9 @@ class Ranging:
         edge = (self.within if tolerated else self.optimal)[i, int(end == "high")] - self.now[i]
         if not np.isfinite(edge):
             return None
-        sweeps, n = self.today.part(slice(i, i + 1)).sweeps, len(self.now)
-        move = np.array([[sign]])
-        picks = sweeps(np.array([[edge]]), move, side=-1.0).picks
-        policy = sweeps.policy(picks, 0)
-        visits = occupancy(self.today.mdp, policy).reshape(-1)
-        taken = self.today.sign * (self.today.features @ visits)
-        return Beyond(read_only(policy), read_only(np.asarray(taken).reshape(n)))
+        policy = self.today.part(slice(i, i + 1)).policy_at(np.array([edge]), np.array([sign]))
+        taken = self.today.sign * (self.today.features @ occupancy(self.today.mdp, policy).reshape(-1))
+        return Beyond(policy, read_only(np.asarray(taken)))
 
     def share(self, error: npt.ArrayLike) -> float:
         """How much of all allowances an error [n] uses up together: Σ_k of error over allowance.
@@ -103,8 +120,7 @@ class Ranging:
         check_finite("error", moved)
         within = self.within
         if self.plan is None and np.ptp(self.exposures, axis=1).any():
-            asymptote = self.today.sweeps.far_out(both_ways(len(self.now)), self.today.plan)
-            within = self.now[:, None] + _ends(self.today, self.today.plan, self.tolerance, asymptote)
+            within = self.now[:, None] + _ends(self.today, self.today.plan, self.tolerance)
         if np.isnan(within[~np.isinf(self.now)]).any():
             return np.inf
         room = np.where(moved > 0, within[:, 1] - self.now, self.now - within[:, 0])
@@ -125,25 +141,61 @@ class Ranging:
         ends = {f"{name}_{sides[name][j]}": pairs[name][:, j] for name in pairs for j in (0, 1)}
         return polars.DataFrame({"name": self.names, "now": self.now, **ends, "matters": self.matters})
 
+    @property
+    def distances(self) -> FloatArray:
+        """[n, 2]: how far it is down and up to the ends of the tolerated ranges; ∞ where nothing ends.
+
+        Coefficients have units of their own, so a distance is in parts of the coefficient; of one that stands
+        at 0, in its unit.
+        """
+        unit = np.where(self.now == 0, 1.0, np.abs(self.now))[:, None]
+        with np.errstate(invalid="ignore"):
+            away = np.abs(self.within - self.now[:, None]) / unit
+        return np.where(np.isfinite(away), away, np.inf)
+
+    @property
+    def narrowest(self) -> list[int]:
+        """The coefficients, those with the nearest ends first."""
+        return np.argsort(self.distances.min(axis=1), kind="stable").tolist()  # type: ignore[no-any-return]
+
+    def nearest_wall(self) -> Wall | None:
+        """The end that is nearest; None if nothing ends."""
+        away = self.distances
+        i, j = divmod(int(away.argmin()), 2)
+        if np.isinf(away[i, j]):
+            return None
+        now, end = float(self.now[i]), float(self.within[i, j])
+        return Wall(self.names[i], now, end, end - now, float(away[i, j]) if now else None)
+
+    def bars(self) -> Bars:
+        """The ranges that end, as a chart shows them: in parts of now, or as they are if all are at 0."""
+        relative, nearest = bool(self.now.any()), self.distances.min(axis=1)
+        order = [i for i in self.narrowest if np.isfinite(nearest[i]) and (self.now[i] or not relative)]
+        order = order[:MOST_DRAWN]
+        edge = WIDEST * float(np.median(nearest[order])) if order else 0.0
+        now = self.now[order, None]
+        edge, unit = edge or 1.0, np.abs(now) if relative else 1.0
+        low_high = (np.clip((ends[order] - now) / unit, -edge, edge) for ends in (self.optimal, self.within))
+        optimal, within = map(np.nan_to_num, low_high)
+        return Bars(order, optimal, within, edge, relative)
+
     def plot(self) -> Any:
         """Draw how far each coefficient may go, the narrowest ranges first; returns a matplotlib figure."""
-        moves = self.within - self.now[:, None]
-        finite = np.where(np.isfinite(moves), np.abs(moves), np.inf).min(axis=1)
-        order = [i for i in np.argsort(finite, kind="stable").tolist() if np.isfinite(finite[i])]
-        order = order[:MOST_DRAWN][::-1]
-        edge = 2.0 * finite[order].max(initial=1e-300)
+        bars = self.bars()
+        places = range(len(bars.order))[::-1]
+        change = "change, in parts of the coefficient" if bars.relative else "change"
         figure, axes = new_figure(
-            "How far may each move, one at a time?", x="change", size=(6.4, 1.2 + 0.25 * len(order))
+            "How far may each move, one at a time?", x=change, size=(6.4, 1.2 + 0.25 * len(places))
         )
-        for ends, colour, label in (
-            (self.within, "lightgrey", f"costs at most {number(self.tolerance)}"),
-            (self.optimal, "tab:blue", "stays optimal"),
+        for moves, colour, label in (
+            (bars.within, "lightgrey", f"costs at most {number(self.tolerance)}"),
+            (bars.optimal, "tab:blue", "stays optimal"),
         ):
-            low, high = np.clip(np.nan_to_num(ends[order] - self.now[order, None], nan=0.0), -edge, edge).T
-            axes.barh(range(len(order)), high - low, left=low, color=colour, label=label)
+            low, high = moves.T
+            axes.barh(places, high - low, left=low, color=colour, label=label)
         axes.axvline(0.0, color="black", linewidth=0.8)
-        axes.set_yticks(range(len(order)), [literal(f"{self.names[i]:.40}") for i in order])
-        axes.set_xlim(-edge, edge)
+        axes.set_yticks(places, [literal(f"{self.names[i]:.40}") for i in bars.order])
+        axes.set_xlim(-bars.edge, bars.edge)
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
         return figure
 
@@ -226,8 +278,8 @@ def ranging(
         names=today.names,
         now=today.now,
         exposures=read_only(exposures),
-        optimal=read_only(today.now[:, None] + optimal),
-        within=read_only(today.now[:, None] + within),
+        optimal=read_only(_placed(today.now, optimal)),
+        within=read_only(_placed(today.now, within)),
         matters=read_only(matters),
         tolerance=allowed,
         value=today.sign * today.value,
@@ -269,7 +321,11 @@ def _range(
 
 
 def _ends(
-    today: Today, plan: Plan, tolerance: float, asymptote: Swept, own: FloatArray | None = None
+    today: Today,
+    plan: Plan,
+    tolerance: float,
+    asymptote: Swept | None = None,
+    own: FloatArray | None = None,
 ) -> FloatArray:
     """[K, 2]: how far each coefficient may move down and up, as signed moves."""
     far = today.sweeps.far_ends(both_ways(len(today.now)), plan, tolerance, asymptote)
@@ -277,6 +333,13 @@ def _ends(
         far = np.fmax(far, 0.0)
     ends = np.stack([-far[: len(today.now)], far[len(today.now) :]], axis=1)
     ends[np.isnan(ends).any(axis=1) | np.isinf(today.now)] = np.nan
+    return ends
+
+
+def _placed(now: FloatArray, moves: FloatArray) -> FloatArray:
+    """Where the moves [K, 2] lead; what rounding leaves of a coefficient that is taken away is 0."""
+    ends = now[:, None] + moves
+    ends[np.abs(ends) <= 1e-14 * np.abs(now)[:, None]] = 0.0
     return ends
 
 

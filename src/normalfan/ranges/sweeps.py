@@ -140,11 +140,14 @@ class Sweeps:
         """Backups of moves [n, K] alone, ties broken by the loss: f becomes rises + t·gaps for large t."""
         return self(moves, np.zeros_like(moves), base=(0.0, 1.0), side=-1.0, plan=plan, mask=mask)
 
-    def far_ends(self, moves: FloatArray, plan: Plan, tolerance: float, asymptote: Swept) -> FloatArray:
+    def far_ends(
+        self, moves: FloatArray, plan: Plan, tolerance: float, asymptote: Swept | None = None
+    ) -> FloatArray:
         """[n]: sup {t : f(base + t·moves·Φ) ≤ tolerance}: ∞ if there is none, NaN if there is no such t.
 
-        `asymptote` is what `far_out` says.
+        `asymptote` is what `far_out` says, if it is known.
         """
+        asymptote = asymptote or self.far_out(moves, plan)
         caps = self.caps(moves, tolerance)
         with np.errstate(divide="ignore", invalid="ignore"):
             first = (tolerance - asymptote.rises) / asymptote.gaps

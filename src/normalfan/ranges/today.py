@@ -1,4 +1,4 @@
-"""What a question about ranges is asked of: one round of losses, its optimal plans, and ways it may move.
+"""What every question about ranges starts from: one round of losses, its best plans, and ways to move it.
 
 Whatever the user gives, a way to move is a feature Φ_k with a coefficient that stands somewhere now: a price
 of factored losses, an entry of a loss, or a direction, which stands at 0.
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import Backup, as_deterministic_policy, optimal_backup
+from normalfan.geometry.bellman import Backup, as_deterministic_policy, finite_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import (
@@ -28,15 +28,16 @@ from normalfan.problem.arrays import (
     check_finite,
     check_shape,
     read_numbers,
+    read_only,
 )
 from normalfan.problem.losses import (
     FactoredLosses,
     Losses,
     LossStream,
-    Negated,
     are_rewards,
     as_loss,
     as_stream,
+    factors_of,
     names_of_rounds,
     rounds_of,
 )
@@ -69,13 +70,7 @@ class Today:
 
     @cached_property
     def _backup(self) -> Backup:
-        with np.errstate(over="ignore", invalid="ignore"):
-            backup = optimal_backup(self.mdp, self.loss)
-        if not np.isfinite(backup.values).all():
-            raise InputError(
-                "losses add up beyond the range of float64, but sums over a horizon must fit: rescale them."
-            )
-        return backup
+        return finite_backup(self.mdp, self.loss, "the round's loss")
 
     @cached_property
     def value(self) -> float:
@@ -111,6 +106,11 @@ class Today:
         swept = self.sweeps.far_out(moves, mask=self.tied)
         return self.plan if self.dimension == 0 else self.sweeps.follow(swept.picks), swept.values
 
+    def policy_at(self, moves: FloatArray, beyond: FloatArray) -> FloatArray:
+        """[H, S, A]: the best plan where coefficients have moved by [K]; of ties, the best of going on."""
+        picks = self.sweeps(moves[None], beyond[None], side=-1.0).picks
+        return read_only(self.sweeps.policy(picks, 0))
+
     def part(self, chosen: slice) -> Today:
         """The same round with some of the ways to move."""
         if chosen.indices(len(self.now)) == (0, len(self.now), 1):
@@ -118,16 +118,20 @@ class Today:
         return replace(self, features=self.features[chosen], now=self.now[chosen], names=self.names[chosen])
 
     def check_ways(self, name: str, count: int, rule: str) -> None:
-        """Refuse another number of ways to move, or one that stands at infinity."""
-        if len(self.now) != count or np.isinf(self.now).any():
-            said = "infinite today" if len(self.now) == count else f"{len(self.now)} in number"
-            raise InputError(f"{name} is {said}, but {rule}, from a number: choose among the others.")
+        """Refuse another number of ways to move, or a coefficient that is infinite now."""
+        if len(self.now) != count:
+            raise InputError(f"{name} gives {len(self.now)} ways to move, but {rule}: give as many.")
+        if np.isinf(self.now).any():
+            raise InputError(
+                f"{name} moves a coefficient that is infinite now, but only numbers can move: choose another."
+            )
 
     def tolerated(self, tolerance: Tolerance) -> float:
         """A tolerance in the unit of the losses: a number, or a share of |value| such as "1%"."""
         share = re.fullmatch(r"\s*([0-9.eE+-]+)\s*%\s*", tolerance) if isinstance(tolerance, str) else None
+        value = abs(self.value) if share else 0.0
         try:
-            amount = float(share[1]) / 100 * abs(self.value) if share else float(tolerance)
+            amount = float(share[1]) / 100 * value if share else float(tolerance)
         except (TypeError, ValueError):
             amount = math.nan
         is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
@@ -157,9 +161,7 @@ def read_today(
     row = rounds_of(stream, slice(at or 0, (at or 0) + 1))
     loss = as_loss(mdp, next(row.blocks(mdp.shape, 1))[0], "losses")
     sign = -1.0 if are_rewards(stream) else 1.0
-    raw = row.stream if isinstance(row, Negated) else row
-    named = stream.stream if isinstance(stream, Negated) else stream
-    features, now, names = _read_directions(mdp, loss, sign, raw, named, directions)
+    features, now, names = _read_directions(mdp, loss, sign, factors_of(row), directions)
     return Today(
         mdp=mdp,
         loss=loss,
@@ -176,9 +178,9 @@ def _round_of(stream: LossStream, at: int | str | None) -> int:
     names, count = names_of_rounds(stream), stream.n_rounds
     if count is None:
         rounds_of(stream, slice(1))  # which says what is wrong with it
-        raise InputError("losses have no known number of rounds, but one is to be chosen: pass an array.")
+        raise InputError("losses have no known number of rounds, but a round must be chosen: pass an array.")
     if count == 0:
-        raise InputError("losses have no round, but one is to be ranged: check the source.")
+        raise InputError("losses have no round, but ranges are those of a round: check the source.")
     if at is None:
         return count - 1
     if isinstance(at, str) and names and at in names:
@@ -192,13 +194,14 @@ def _round_of(stream: LossStream, at: int | str | None) -> int:
 
 
 def _read_directions(
-    mdp: MDP, loss: FloatArray, sign: float, row: LossStream, stream: LossStream, given: Any
+    mdp: MDP, loss: FloatArray, sign: float, factored: FactoredLosses | None, given: Any
 ) -> tuple[SparseMatrix, FloatArray, tuple[str, ...]]:
     """Features [K, H·S·A] as the user counts them, where their coefficients stand, and their names."""
     from scipy import sparse
 
-    factored = row if isinstance(row, FactoredLosses) else None
-    known = _feature_names(stream)
+    known: tuple[str, ...] = ()
+    if factored is not None:
+        known = factored.feature_names or tuple(map(str, range(factored.features.shape[0])))
     if isinstance(given, str) and given == "entries" and "entries" not in known:
         free = np.flatnonzero((loss < np.inf) & mdp.reachable[:, :, None])
         features = sparse.csr_array(
@@ -249,9 +252,3 @@ def _read_directions(
 
 def _are_names(given: Any) -> bool:
     return isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
-
-
-def _feature_names(stream: LossStream) -> tuple[str, ...]:
-    if not isinstance(stream, FactoredLosses):
-        return ()
-    return stream.feature_names or tuple(map(str, range(stream.features.shape[0])))

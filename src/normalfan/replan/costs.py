@@ -24,18 +24,18 @@ from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import overflow
 from normalfan.pricing.crossing import price
-from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, numbered, price_stream
-from normalfan.problem.arrays import BoolArray, FloatArray, check_losses, read_only
+from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, price_stream
+from normalfan.problem.arrays import BoolArray, FloatArray, read_only
 from normalfan.problem.losses import (
     ArrayLosses,
     FactoredLosses,
     IterableLosses,
     Losses,
     LossStream,
-    Negated,
     are_rewards,
     as_stream,
-    forbid,
+    each_round,
+    factors_of,
     names_of_rounds,
     rounds_of,
 )
@@ -266,15 +266,15 @@ def _of_faces(
 
 def _readable_again(mdp: MDP, stream: LossStream) -> LossStream:
     """The stream in a form that can be read twice, and by its factors where it has some."""
-    if isinstance(stream, Negated) and isinstance(stream.stream, FactoredLosses):
-        stream = FactoredLosses(-stream.stream.coefficients, stream.stream.features)
-    forbids = isinstance(stream, FactoredLosses) and np.isinf(stream.coefficients).any()  # no matrix product
+    if factors := factors_of(stream):
+        sign = -1.0 if are_rewards(stream) else 1.0
+        stream = FactoredLosses(sign * factors.coefficients, factors.features)
+    forbids = factors is not None and np.isinf(factors.coefficients).any()  # no matrix product
     return _in_memory(mdp, stream) if forbids or stream.n_rounds is None else stream
 
 
 def _in_memory(mdp: MDP, stream: LossStream) -> ArrayLosses:
-    rounds = list(_each_round(mdp, stream))
-    return ArrayLosses(np.stack(rounds) if rounds else np.empty((0, *mdp.shape)))
+    return ArrayLosses(np.stack(list(_each_round(mdp, stream))))
 
 
 def _trailing_means(mdp: MDP, stream: LossStream, window: int) -> LossStream:
@@ -297,12 +297,7 @@ def _trailing_means(mdp: MDP, stream: LossStream, window: int) -> LossStream:
 
 
 def _each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
-    """The losses [H, S, A] of a stream, each once."""
-    size = block_rounds(mdp, is_view=stream.is_view)
-    for first_round, shared, block in numbered(stream.blocks(mdp.shape, size)):
-        for t, loss in enumerate(forbid(mdp, block)[shared:], first_round + shared):
-            check_way_on(mdp, loss != np.inf, f"losses[{t}]")  # NaN is told by others
-            yield loss
+    return each_round(mdp, stream, block_rounds(mdp, is_view=stream.is_view))
 
 
 def _batches(mdp: MDP, losses: Iterable[FloatArray]) -> Iterator[FloatArray]:
@@ -319,12 +314,9 @@ def _values(mdp: MDP, stream: LossStream) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
             part = mdp.initial @ optimal_backup(mdp, losses).values[0]
         if not np.isfinite(part).all():
-            check_losses("losses", np.moveaxis(losses, -1, 0), offset=(done,))
             raise overflow(done + int(np.isfinite(part).argmin()))
         parts.append(part)
         done += len(part)
-    if not parts:
-        raise InputError("losses have no round, but a stream needs at least one: check the source.")
     return np.concatenate(parts)
 
 

@@ -1,7 +1,7 @@
 """Which plans do I need? The k plans that serve a stream best, each day by the one that suits it.
 
-Every plan may serve every day, earlier ones too: which plans are worth having is asked in hindsight. Who
-picks the plan of a day without knowing its loss will pay more.
+Every plan may serve every day, earlier ones too: which plans are worth having is asked in hindsight. To
+choose the plan of a day without knowing its loss costs more.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class PlanLibrary:
         ]
 
     def in_common(self, plans: int | None = None) -> dict[str, str]:
-        """What the days that each plan serves have in common, in words; with the most plans if not said."""
+        """What the days that each plan serves have in common, in words; by default with the most plans."""
         choice = self._choice(plans)
         return {self.day_name(day): self._words(np.flatnonzero(choice.serving == day)) for day in choice.days}
 

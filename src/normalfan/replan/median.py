@@ -38,7 +38,7 @@ def medians(
             break
         grown = _swapped(costs, np.append(chosen, totals.argmin()))
         bound, heaviest = cuts.bound(grown)
-        # Where the relaxation is whole, or nearly, its largest weights are a choice of their own.
+        # Where its weights are whole numbers, or nearly, the largest are a choice of their own.
         chosen = _cheaper(costs, grown, _swapped(costs, heaviest))
         nearest = costs[chosen].min(axis=0)
         found.append((chosen, bound))

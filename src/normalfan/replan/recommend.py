@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_number
 from normalfan.replan.costs import HoldingCosts
 from normalfan.replan.curve import Point, RegretCurve, frame_of_schedules, least_of_each, try_rules
 from normalfan.replan.rules import Accumulated, Cusum, Drift, Periodic, Rule, SingleDay, replay
-from normalfan.replan.schedule import Schedule, check_amount, schedule_of
+from normalfan.replan.schedule import Schedule, schedule_of
 from normalfan.text import amount, counted, percent
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def recommend(
     >>> recommend(HoldingCosts(costs, np.zeros(40), "before", 1), cost=2.0, holdout=0.5).chosen.family
     'never'
     """
-    check_amount("cost", cost)
+    check_number("cost", cost, "say what a re-plan costs")
     tuned = days = costs
     if holdout is not None:
         first = _first_held_out(costs, holdout)
@@ -186,7 +186,7 @@ def _first_held_out(costs: HoldingCosts, holdout: float | str) -> int:
     names = [costs.day_name(t) for t in range(costs.n_days)]
     try:
         share = float(holdout)
-    except ValueError:
+    except (TypeError, ValueError):
         share = 0.0
     is_share = 0 < share < 1
     if str(holdout) in names and not is_share:

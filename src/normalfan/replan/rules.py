@@ -15,14 +15,17 @@ from dataclasses import astuple, dataclass, fields
 from functools import cache
 from importlib.util import find_spec
 from itertools import product
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from normalfan.errors import InputError, check_installed, check_whole
+from normalfan.errors import InputError, check_choice, check_installed, check_number, check_whole
 from normalfan.replan.costs import HoldingCosts
-from normalfan.replan.schedule import Schedule, check_amount, schedule_of
+from normalfan.replan.schedule import Schedule, schedule_of
 
 Decide: TypeAlias = Callable[[float], bool]
 """Takes the price of the plan in service, one day after the other; says whether to re-plan."""
+
+
+Detector: TypeAlias = Literal["ADWIN", "PageHinkley", "KSWIN"]
 
 
 class Rule(Protocol):
@@ -47,7 +50,8 @@ class StoredRule(ABC):
 
     def __post_init__(self) -> None:
         for setting in fields(self):
-            check_amount(f"{type(self).__name__}.{setting.name}", getattr(self, setting.name))
+            name = f"{type(self).__name__}.{setting.name}"
+            check_number(name, getattr(self, setting.name), "give such a number")
 
     @abstractmethod
     def advance(self, memory: float, price: float) -> tuple[float, bool]:
@@ -162,12 +166,13 @@ class Drift:
     [False, False, True]
     """
 
-    detector: Literal["ADWIN", "PageHinkley", "KSWIN"]  # a class of `river.drift`
+    detector: Detector  # a class of `river.drift`
     settings: tuple[tuple[str, Any], ...]  # the arguments of that class
     restart: bool = False  # start the detector again after a re-plan
     logarithm: bool = False  # show it log(1 + price) instead of the price
 
     def decide(self) -> Decide:
+        check_choice("Drift.detector", self.detector, get_args(Detector))
         check_installed("river", "its drift detectors need it", "compare")
         from river import drift
 

@@ -1,4 +1,4 @@
-"""When to re-plan, seen from the end.
+"""When it would have been best to re-plan, in hindsight.
 
 The plan of day 0 is there anyway; each later one costs C. With S[d,e] = Σ_{d ≤ t < e} costs[d,t] the cheapest
 schedule is a shortest path, best[e] = min_{d < e} best[d] + S[d,e] + C·[d > 0], and the least regret with
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalfan.errors import InputError, check_whole
+from normalfan.errors import check_number, check_whole
 from normalfan.problem.arrays import FloatArray, IntArray, read_only
 from normalfan.replan.costs import HoldingCosts
 from normalfan.text import counted, number
@@ -86,7 +86,7 @@ def cheapest_schedule(costs: HoldingCosts, cost: float, *, most: int | None = No
     >>> cheapest_schedule(HoldingCosts(costs, np.zeros(3), "before", 1), cost=2.0)
     Schedule: 1 re-plan on day 2; regret 1
     """
-    check_amount("cost", cost)
+    check_number("cost", cost, "say what a re-plan costs")
     if most is not None:
         totals, layers = [], []
         for k, (reached, ways) in enumerate(_layers(costs, most)):
@@ -131,12 +131,6 @@ def least_regrets(costs: HoldingCosts, most: int | None = None) -> FloatArray:
     """
     layers = _layers(costs, costs.n_days if most is None else most)
     return np.minimum.accumulate([reached[-1] for reached, _ in layers])
-
-
-def check_amount(name: str, amount: float) -> None:
-    """Refuse what cannot be a cost or a price."""
-    if not (math.isfinite(amount) and amount >= 0):
-        raise InputError(f"{name} is {amount}, but must be finite and at least 0: give such a number.")
 
 
 def _layers(costs: HoldingCosts, most: int) -> Iterator[tuple[FloatArray, FloatArray]]:

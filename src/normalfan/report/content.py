@@ -22,7 +22,7 @@ from normalfan.pricing.summary import NEGLIGIBLE, Summary
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.regret import Decomposition
 from normalfan.report.costliest import AttributionMap, CostliestRounds
-from normalfan.report.fan import COLOURS, FanPicture, edges
+from normalfan.report.fan import COLOURS, FanPicture
 from normalfan.text import amount, counted, number, percent
 
 MOST_POINTS = 5000
@@ -159,18 +159,17 @@ def fan_chart(
     fan: FanPicture, right: str, up: str, stops: Sequence[str], prices: Sequence[float]
 ) -> dict[str, Any]:
     """`right`, `up`: titles of the axes. `stops`, `prices`: of the losses of the path."""
+    found = fan.regions
+    costs = found.today.sign * np.column_stack([found.values, found.exposures])
     return {
-        "xs": rounded(fan.xs),
-        "ys": rounded(fan.ys),
-        "xSpan": rounded(edges(fan.xs)[[0, -1]]),
-        "ySpan": rounded(edges(fan.ys)[[0, -1]]),
+        "window": found.window.tolist(),
         "xTitle": right,
         "yTitle": up,
-        "walls": rounded(fan.walls().reshape(-1, 4)),
-        "labels": fan.labels.tolist(),
+        "polygons": [rounded(polygon) for polygon in found.polygons],
+        "costs": costs.tolist(),
+        "kept": (found.today.sign * found.kept).tolist(),
         "colours": fan.colours.tolist(),
         "palette": list(COLOURS),
-        "prices": rounded(fan.prices),
         "path": rounded(fan.path),
         "inPlane": fan.in_plane.tolist(),
         "stops": list(stops),
@@ -336,10 +335,12 @@ def margins_caption(motion: PricedMotion, name_of: Callable[[int], str]) -> str:
 
 
 def fan_caption(fan: FanPicture, before: str, at: str, up: str, unit: str) -> str:
+    found = fan.regions
+    count = f"{'' if found.complete else 'at least '}{counted(len(found.polygons), 'plan')}"
     return (
         f"A plane of losses, with the loss of {before} at (0, 0) and that of {at} at (1, 0); the vertical "
-        f"axis goes {up}. Each region is a cone of losses with one optimal face "
-        f"({fan.n_faces:,} in this window); neighbours differ in colour. Moving inside a region is "
-        f"free. Keeping the plan of {before} costs up to {amount(float(fan.prices.max()), unit)} in "
-        f"this window. Hollow points lie outside the plane and are drawn at the nearest point of it."
+        f"axis goes {up}. Each region has a best plan of its own ({count} in this window); neighbours differ "
+        f"in colour. Moving inside a region is free. Keeping the plan of {before} costs up to "
+        f"{amount(fan.corner_price, unit)} at the corners of this window. Hollow points lie outside the "
+        f"plane and are drawn at the nearest point of it."
     )

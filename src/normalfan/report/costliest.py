@@ -5,7 +5,7 @@ Only the costliest rounds are read, until they carry `SHARE` of the price or the
 Of the plans that are kept, those that were optimal in the round before, say, the *old plan* is the cheapest
 under the new loss: it pays exactly the price. Of the plans that are optimal now, the *new plan* departs from
 it least, in expected number of steps: one backup on the new face whose cost is 1 for each action that is not
-the old one. With the occupancies u and v of the two, the price by step is told in two ways,
+the old one. With the occupancies u and v of the two, the price by step is given in two ways,
 
     paid_h = Σ u_h A_h           what an action loses against the best one there, all that follows counted
     cash_h = Σ (u_h − v_h) ℓ_h   how much more is lost at that step; it may be negative

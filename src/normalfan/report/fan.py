@@ -1,44 +1,33 @@
-"""A picture of the fan: a plane in the space of losses, its cones, and the path of the losses on it.
+"""A picture of the fan: a plane in the space of losses, the polygons of its plans, a path of losses on it.
 
-Every grid point has the optimal face of its loss and the price of keeping the origin's plan there. Losses of
-the stream are drawn at the nearest point of the plane, which is exact for those in it. Faces are coloured
-like countries: neighbours differ, but a colour does not identify a face.
+Polygons are exact (see `normalfan.regions`). Losses of the path are drawn at the nearest point of the plane,
+which is exact for those in it. Polygons are coloured like countries: neighbours differ, but a colour does not
+identify a plan.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from normalfan.geometry.bellman import optimal_backup
-from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.stream import price_stream
-from normalfan.problem.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_finite,
-    check_shape,
-    read_numbers,
-    read_only,
-)
-from normalfan.problem.losses import IterableLosses, as_finite_loss
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
+from normalfan.problem.losses import as_finite_loss
 from normalfan.problem.mdp import MDP
+from normalfan.ranges.plane import Regions, Window, regions
 from normalfan.text import counted
 
 # Pale fills, on which dark walls are easy to see.
 COLOURS = ("#bbccee", "#eeeebb", "#ccddaa", "#ffcccc", "#cceeff", "#dddddd", "#f3d9b1", "#dccbe6")
 PARALLEL = 1e-9  # the squared sine of two directions that span no plane worth drawing
-MOST_CELLS = 10_000_000  # (step, state, action) that each part of a page may visit: about a second of work
+WINDOW = ((-0.5, 1.5), (-0.5, 1.5))
 
-MOST_SIDE, LEAST_SIDE = 45, 9
-AT_ONCE = 32  # points whose faces are found together; of more, BLAS would share out tiny products to threads
+MOST_CELLS = 10_000_000  # (step, state, action) that each part of a page may visit: about a second of work
+MOST_PLANS, LEAST_PLANS = 3000, 20
+TOUCHING, VISIBLE = 1e-9, 2e-3  # distances, in windows: polygons touch; a strip between them can be seen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,10 +49,6 @@ class Plane:
     origin: FloatArray
     right: FloatArray
     up: FloatArray
-
-    def losses(self, xs: FloatArray, ys: FloatArray) -> Iterator[FloatArray]:
-        """The losses of a grid, line by line."""
-        return (self.origin + x * self.right + y * self.up for y in ys for x in xs)
 
     @property
     def is_flat(self) -> bool:
@@ -88,61 +73,52 @@ class Plane:
 class FanPicture:
     """A slice of the fan with prices, colours and a path on it: what `draw_fan` returns."""
 
-    xs: FloatArray  # [nx]  the coordinates of the grid
-    ys: FloatArray  # [ny]
-    labels: IntArray  # [ny, nx]  which face each grid point has
-    colours: IntArray  # [faces]  neighbours differ, as far as eight colours allow
-    prices: FloatArray  # [ny, nx]  of keeping the plan of the origin
-    path: FloatArray  # [n, 2]  the points of the path
-    in_plane: BoolArray  # [n]  whether a loss of the path lies in the plane; else its point is the nearest
+    regions: Regions  # n polygons, and the price of keeping the plan of the origin anywhere in the window
+    colours: IntArray  # [n]  neighbours differ, as far as eight colours allow
+    path: FloatArray  # [m, 2]  the points of the path
+    in_plane: BoolArray  # [m]  whether a loss of the path lies in the plane; else its point is the nearest
 
     def __repr__(self) -> str:
-        return f"FanPicture: {counted(self.n_faces, 'face')} on a grid of {len(self.xs)} × {len(self.ys)}"
+        return (
+            f"FanPicture: {counted(len(self.colours), 'plan')}, a path of {counted(len(self.path), 'point')}"
+        )
 
     @property
-    def n_faces(self) -> int:
-        """How many faces the grid meets."""
-        return len(self.colours)
+    def free_share(self) -> float:
+        """The part of the window in which keeping the plan of the origin costs nothing."""
+        middles = np.array([polygon.mean(axis=0) for polygon in self.regions.polygons])
+        free = [self.regions.price(x, y) == 0.0 for x, y in middles.tolist()]
+        areas = self.regions.areas
+        return float(areas[free].sum() / areas.sum())
 
-    def walls(self) -> FloatArray:
-        """The walls between grid points of different faces: line segments [n, 2, 2] from (x, y) to (x, y)."""
-        xs, ys = edges(self.xs), edges(self.ys)
-        j, i = np.nonzero(self.labels[:, 1:] != self.labels[:, :-1])
-        upright = np.stack([xs[i + 1], ys[j], xs[i + 1], ys[j + 1]], axis=1)
-        j, i = np.nonzero(self.labels[1:] != self.labels[:-1])
-        level = np.stack([xs[i], ys[j + 1], xs[i + 1], ys[j + 1]], axis=1)
-        return np.concatenate([upright, level]).reshape(-1, 2, 2)
-
-
-def edges(centres: FloatArray) -> FloatArray:
-    """The n + 1 borders of n grid cells.
-
-    >>> edges(np.array([0.0, 1.0, 3.0]))
-    array([-0.5,  0.5,  2. ,  4. ])
-    """
-    if len(centres) == 1:
-        return np.array([centres[0] - 0.5, centres[0] + 0.5])
-    between = (centres[1:] + centres[:-1]) / 2
-    return np.concatenate([[2 * centres[0] - between[0]], between, [2 * centres[-1] - between[-1]]])
+    @property
+    def corner_price(self) -> float:
+        """The highest price at the four corners of the window."""
+        xs, ys = self.regions.window.tolist()
+        return max(self.regions.price(x, y) for x in xs for y in ys)
 
 
 def draw_fan(
     mdp: MDP,
     plane: Plane,
-    xs: npt.ArrayLike,
-    ys: npt.ArrayLike,
+    window: Window = WINDOW,
     path: Sequence[FloatArray] = (),
     *,
+    most: int = 10_000,
     ties: TieRule = DEFAULT_TIES,
 ) -> FanPicture:
-    """Slice the fan by a plane: faces, prices and colours of a grid, and a path of losses on it.
+    """Slice the fan by a plane: the exact polygon of every plan in a window, and a path of losses on it.
 
     Parameters
     ----------
     mdp, plane : MDP, Plane
         The problem, and where to slice its fan.
-    xs, ys, path : array [nx], array [ny], sequence of arrays [H, S, A]
-        The coordinates of the grid, and losses to place on the plane.
+    window : float or ((float, float), (float, float)), default from -0.5 to 1.5
+        How far to look to either side of the origin; or from where to where on each axis.
+    path : sequence of arrays [H, S, A]
+        Losses to place on the plane.
+    most : int, default 10,000
+        Where to stop if there are more plans.
     ties : TieRule
         When two actions count as equally good.
 
@@ -154,91 +130,59 @@ def draw_fan(
     Raises
     ------
     InputError
-        If a loss does not fit the problem, coordinates are not a list, or a number is not finite.
+        If a loss does not fit the problem, the window is none, or a number is not finite.
 
     Examples
     --------
     >>> arms = MDP(np.array([[0, 0]]), initial=0, horizon=1)
     >>> e = np.eye(2).reshape(2, 1, 1, 2)
-    >>> draw_fan(arms, Plane(0 * e[0], e[0], e[1]), xs=[-1, 0.5], ys=[-1, 1], path=[2 * e[1]])
-    FanPicture: 3 faces on a grid of 2 × 2
+    >>> draw_fan(arms, Plane(0 * e[0], e[0], e[1]), window=1, path=[2 * e[1]])
+    FanPicture: 2 plans, a path of 1 point
     """
     drawn = "a fan is drawn of losses that allow every action"
     plane = Plane(
         *(as_finite_loss(mdp, getattr(plane, name), drawn, name) for name in ("origin", "right", "up"))
     )
-    columns, lines = _read_coordinates("xs", xs), _read_coordinates("ys", ys)
-    prices = _prices(mdp, plane, columns, lines, ties)  # refuses losses beyond the range of floats
-    labels, faces = label_faces(mdp, plane, columns, lines, ties)
+    axes = np.stack([plane.right, plane.up])
+    found = regions(mdp, plane.origin, directions=axes, window=window, most=most, ties=ties)
     placed = [plane.coordinates(loss) for loss in path]
     return FanPicture(
-        xs=columns,
-        ys=lines,
-        labels=labels,
-        colours=_map_colours(labels, len(faces)),
-        prices=prices,
+        regions=found,
+        colours=_map_colours(found),
         path=np.array([at for at, _ in placed]).reshape(len(placed), 2),
         in_plane=np.array([exact for _, exact in placed], dtype=bool),
     )
 
 
-def _read_coordinates(name: str, coordinates: npt.ArrayLike) -> FloatArray:
-    numbers = read_numbers(name, coordinates)
-    check_shape(name, numbers.shape, (numbers.size,), "flatten it, or use np.linspace")
-    check_finite(name, numbers)
-    return numbers.astype(np.float64)
-
-
-def label_faces(
-    mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule = DEFAULT_TIES
-) -> tuple[IntArray, tuple[Face, ...]]:
-    """Which face each grid point has, [ny, nx], and the faces, numbered in the order of appearance."""
-    points = plane.losses(xs, ys)
-    at_once = int(np.clip(MOST_CELLS // math.prod(mdp.shape), 1, AT_ONCE))
-    seen: dict[bytes, int] = {}
-    labels, faces = list[int](), list[Face]()
-    while some := list(islice(points, at_once)):
-        for mask in _masks(mdp, np.stack(some, axis=-1), ties):
-            labels.append(seen.setdefault(mask.tobytes(), len(seen)))
-            if len(faces) < len(seen):
-                faces.append(Face(mdp, mask))
-    return read_only(np.array(labels).reshape(len(ys), len(xs))), tuple(faces)
-
-
-def _masks(mdp: MDP, losses: FloatArray, ties: TieRule) -> BoolArray:
-    """The masks [n, H, S, A] of the faces of losses [H, S, A, n]: what `optimal_face` does, n at a time."""
-    kept = optimal_backup(mdp, losses).tied(mdp, ties)
-    arriving = mdp.initial[:, None]
-    for h in range(mdp.horizon):
-        kept[h] &= (arriving > 0)[:, None]
-        arriving = mdp.transitions.push(h, kept[h].astype(float))
-    return np.moveaxis(kept, -1, 0)
-
-
-def _prices(mdp: MDP, plane: Plane, xs: FloatArray, ys: FloatArray, ties: TieRule) -> FloatArray:
-    """The price of each grid point against the origin."""
-    losses = IterableLosses(chain([plane.origin], plane.losses(xs, ys)))
-    decided = replace(ties, band=1.0)  # how sure a grid point's price is does not matter here
-    motion = price_stream(mdp, losses, against="first", ties=decided, detail="prices")
-    return motion.prices[1:].reshape(len(ys), len(xs))
-
-
-def _map_colours(labels: IntArray, n_faces: int) -> IntArray:
-    """A colour for each face, large faces first: the rarest colour that no neighbour has."""
-    neighbours: list[set[int]] = [set() for _ in range(n_faces)]
-    for one, other in ((labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:])):
-        for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True):
-            if a != b:
-                neighbours[a].add(b)
-                neighbours[b].add(a)
+def _map_colours(found: Regions) -> IntArray:
+    """A colour for each polygon, large ones first: the rarest colour that no neighbour has."""
+    neighbours = _neighbours(found)
     used = np.zeros(len(COLOURS), dtype=np.int64)
-    colours = np.full(n_faces, -1, dtype=np.int64)
-    for face in np.argsort(-np.bincount(labels.ravel(), minlength=n_faces), kind="stable").tolist():
-        taken = {int(colours[other]) for other in neighbours[face]}
+    colours = np.full(len(neighbours), -1, dtype=np.int64)
+    for i in np.argsort(-found.areas, kind="stable").tolist():
+        taken = {int(colours[other]) for other in neighbours[i]}
         free = [c for c in range(len(COLOURS)) if c not in taken] or list(range(len(COLOURS)))
-        colours[face] = min(free, key=lambda c: (used[c], c))
-        used[colours[face]] += 1
+        colours[i] = min(free, key=lambda c: (used[c], c))
+        used[colours[i]] += 1
     return colours
+
+
+def _neighbours(found: Regions) -> list[set[int]]:
+    """The polygons beyond the middles of each one's edges: at once, and behind what is too thin to see."""
+    costs = found.today.sign * np.column_stack([found.values, found.exposures])
+    spans = np.ptp(found.window, axis=1)
+    neighbours: list[set[int]] = [set() for _ in found.polygons]
+    for i, polygon in enumerate(found.polygons):
+        edges = (np.roll(polygon, -1, axis=0) - polygon) / spans
+        lengths = np.hypot(*edges.T)[:, None]
+        outward = np.divide(edges[:, ::-1] * (1, -1), lengths, out=np.zeros_like(edges), where=lengths > 0)
+        middles = (polygon + np.roll(polygon, -1, axis=0)) / 2 - found.now
+        beyond = np.concatenate([middles + distance * outward * spans for distance in (TOUCHING, VISIBLE)])
+        heights = np.column_stack([np.ones(len(beyond)), beyond]) @ costs.T
+        for near in set(heights.argmin(axis=1).tolist()) - {i}:
+            neighbours[i].add(near)
+            neighbours[near].add(i)
+    return neighbours
 
 
 def slice_through(
@@ -264,7 +208,6 @@ def slice_through(
     for up, direction in ups:
         plane = Plane(old, new - old, direction)
         if not plane.is_flat:
-            side = int(np.clip(math.isqrt(MOST_CELLS // math.prod(mdp.shape)), LEAST_SIDE, MOST_SIDE))
-            grid = np.linspace(-0.5, 1.5, side)
-            return draw_fan(mdp, plane, grid, grid, list(around.values()), ties=ties), up
+            most = int(np.clip(MOST_CELLS // math.prod(mdp.shape), LEAST_PLANS, MOST_PLANS))
+            return draw_fan(mdp, plane, WINDOW, list(around.values()), most=most, ties=ties), up
     return None

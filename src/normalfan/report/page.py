@@ -45,16 +45,8 @@ from normalfan.report.content import (
     what_a_price_is,
 )
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
-from normalfan.report.fan import COLOURS, FanPicture, edges, slice_through
-from normalfan.report.ranges import (
-    LISTED_IN_REPORT,
-    last_ranges,
-    listed,
-    range_caption,
-    range_chart,
-    range_rows,
-    range_sentences,
-)
+from normalfan.report.fan import COLOURS, FanPicture, slice_through
+from normalfan.report.ranges import LISTED_IN_REPORT, chart_and_table, last_ranges
 from normalfan.text import amount, as_script, counted, percent, printable
 
 FAN_SUFFIXES = (".html", ".png", ".pdf")
@@ -161,7 +153,7 @@ def write_report(
         captions["fan"] = fan_caption(fan, before, at, up, unit)
     ranges: dict[str, Any] = {"range_table": None, "sentences": ()}
     if last := last_ranges(mdp, losses, ties):
-        data["ranges"], ranges = _of_ranges(*last, unit, LISTED_IN_REPORT)
+        data["ranges"], ranges = chart_and_table(*last, unit, LISTED_IN_REPORT)
     write_page(
         path,
         "report.html",
@@ -217,7 +209,7 @@ def write_fan(
     >>> import normalfan as nf, numpy as np
     >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
     >>> e = np.eye(2).reshape(2, 1, 1, 2)
-    >>> picture = nf.report.draw_fan(arms, nf.report.Plane(0 * e[0], e[0], e[1]), xs=[-1, 1], ys=[-1, 1])
+    >>> picture = nf.report.draw_fan(arms, nf.report.Plane(0 * e[0], e[0], e[1]))
     >>> write_fan("fan.html", picture, title="Two arms")  # doctest: +SKIP
     """
     check_fan(path)
@@ -241,11 +233,14 @@ def check_fan(path: str | Path, name: str = "path") -> None:
 
 def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
     """What a slice shows, in two or three sentences."""
-    free = float((fan.prices == 0).mean())
-    most = amount(float(fan.prices.max()), unit)
+    found = fan.regions
+    known, most = counted(len(found.polygons), "plan"), amount(fan.corner_price, unit)
+    free = percent(fan.free_share)
     sentences = [
-        f"The grid of {len(fan.xs)} × {len(fan.ys)} losses meets {fan.n_faces:,} optimal faces.",
-        f"Keeping the plan of the origin is free on {percent(free)} of the grid and costs up to {most}.",
+        f"{known} {'is' if len(found.polygons) == 1 else 'are'} optimal somewhere in this window."
+        if found.complete
+        else f"At least {known} are optimal somewhere in this window; the search was stopped there.",
+        f"Keeping the plan of the origin is free on {free} of it, and costs up to {most} at its corners.",
     ]
     if len(fan.path):
         sentences.append(
@@ -257,18 +252,16 @@ def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
 
 def _draw(file: IO[bytes], kind: str, fan: FanPicture, title: str, right: str, up: str) -> None:
     figure, axes = new_figure(title, x=right, y=up, size=(6.4, 5.2))
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import ListedColormap
+    from matplotlib.collections import PolyCollection
 
-    columns, lines = edges(fan.xs), edges(fan.ys)
-    fills = {"cmap": ListedColormap(COLOURS), "vmin": -0.5, "vmax": len(COLOURS) - 0.5, "rasterized": True}
-    axes.pcolormesh(columns, lines, fan.colours[fan.labels], **fills)
-    axes.add_collection(LineCollection(list(fan.walls()), colors="#6b675f", linewidths=0.5))
+    fills = [COLOURS[colour] for colour in fan.colours]
+    polygons = PolyCollection(fan.regions.polygons, facecolors=fills, edgecolors="#6b675f", linewidths=0.5)
+    axes.add_collection(polygons)
     axes.plot(*fan.path.T, color="#0065a8", linewidth=1.2)
     for inside, fill in ((False, "white"), (True, "#0065a8")):
         some = fan.path[fan.in_plane == inside]
         axes.plot(*some.T, "o", markersize=5, markerfacecolor=fill, markeredgecolor="#0065a8")
-    axes.set(xlim=columns[[0, -1]], ylim=lines[[0, -1]])
+    axes.set(xlim=fan.regions.window[0], ylim=fan.regions.window[1])
     # No date within: the same picture is the same file.
     figure.savefig(file, format=kind, dpi=150, metadata={"CreationDate": None} if kind == "pdf" else None)
 
@@ -352,23 +345,8 @@ def write_ranges(
     >>> write_ranges("ranges.html", nf.ranging(arms, losses), nf.radius(arms, losses), title="Two arms")
     ... # doctest: +SKIP
     """
-    chart, texts = _of_ranges(found, reach, unit, top)
+    chart, texts = chart_and_table(found, reach, unit, top)
     write_page(path, "ranges.html", {"unit": unit, "ranges": chart}, title=title, note="", **texts)
-
-
-def _of_ranges(
-    found: Ranging, reach: Radius, unit: str, top: int | None
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The data of the chart of ranges, and the texts around it."""
-    chart, rows = range_chart(found), range_rows(found, listed(found, top))
-    of_all = f", the {len(rows)} narrowest of {len(found.names)}" if len(rows) < len(found.names) else ""
-    table = {
-        "caption": f"One at a time, the others standing still{of_all}",
-        "rows": rows,
-        "drawn": range_caption(found, chart),
-        "height": 110 + 22 * len(chart["names"]) if chart else 0,
-    }
-    return chart, {"range_table": table, "sentences": range_sentences(found, reach, unit)}
 
 
 def check_page_packages() -> None:

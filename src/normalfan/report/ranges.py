@@ -11,19 +11,16 @@ from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.kernels import Tables
-from normalfan.problem.losses import FactoredLosses, Losses, Negated, as_stream
+from normalfan.problem.losses import Losses, as_stream, factors_of
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.radius import Radius, radius
 from normalfan.ranges.ranging import Ranging, ranging
-from normalfan.ranges.walls import distances, narrowest
 from normalfan.report.costliest import likely_moves
 from normalfan.text import amount, counted, number, percent
 
 LISTED = 50
 LISTED_IN_REPORT = 10
 MOST_IN_REPORT = 500  # features: beyond, a page is not the place for their ranges
-MOST_DRAWN = 30
-WIDEST = 4.0  # bars are cut at this multiple of the median distance
 
 
 class RangeRow(NamedTuple):
@@ -48,7 +45,7 @@ def listed(found: Ranging, top: int | None = None) -> list[int]:
     """The coefficients to list: the `top` narrowest, or all in their own order if there are few."""
     if top is None and len(found.names) <= LISTED:
         return list(range(len(found.names)))
-    return list(map(int, narrowest(found)[: top or LISTED]))
+    return found.narrowest[: top or LISTED]
 
 
 def range_rows(found: Ranging, chosen: Iterable[int]) -> list[RangeRow]:
@@ -121,43 +118,45 @@ def _radius_sentence(all_of: str, reach: Radius, more: str) -> str:
 
 
 def range_chart(found: Ranging) -> dict[str, Any] | None:
-    """Bars by feature, the narrowest first: moves in parts of now, or as they are if everything is at 0."""
-    relative = bool(found.now.any())
-    nearest = distances(found).min(axis=1)
-    drawn = [i for i in narrowest(found) if np.isfinite(nearest[i]) and (found.now[i] or not relative)]
-    if not drawn:
+    """Bars by feature; moves in parts of now are percentages."""
+    bars = found.bars()
+    if not bars.order:
         return None
-    drawn = drawn[:MOST_DRAWN]
-    edge = WIDEST * float(np.median(nearest[drawn])) or 1.0
-    unit = np.abs(found.now[drawn, None]) if relative else 1.0
-    scale = 100.0 if relative else 1.0
-
-    def moves(ends: Any) -> list[list[float]]:
-        clipped = np.clip((ends[drawn] - found.now[drawn, None]) / unit, -edge, edge)
-        return np.nan_to_num(scale * clipped).round(6).tolist()  # type: ignore[no-any-return]
-
+    scale = 100.0 if bars.relative else 1.0
     return {
-        "names": [found.names[i] for i in drawn],
-        "texts": [[number(found.now[i]), *found.words(i)] for i in drawn],
-        "optimal": moves(found.optimal),
-        "within": moves(found.within),
-        "edge": scale * edge,
-        "relative": relative,
+        "names": [found.names[i] for i in bars.order],
+        "texts": [[number(found.now[i]), *found.words(i)] for i in bars.order],
+        "optimal": (scale * bars.optimal).round(6).tolist(),
+        "within": (scale * bars.within).round(6).tolist(),
+        "edge": scale * bars.edge,
+        "relative": bars.relative,
     }
 
 
-def range_caption(found: Ranging, chart: dict[str, Any] | None) -> str:
-    if chart is None:
-        return "No range ends: there is nothing to draw."
-    left_out = len(found.names) - len(chart["names"])
-    text = "The narrowest ranges first; bars that reach an edge go on."
-    return text + (f" Not drawn: {counted(left_out, 'feature')}." if left_out else "")
+def chart_and_table(
+    found: Ranging, reach: Radius, unit: str, top: int | None
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The data of the chart of ranges, and the texts around it."""
+    chart, rows = range_chart(found), range_rows(found, listed(found, top))
+    of_all = f", the {len(rows)} narrowest of {len(found.names)}" if len(rows) < len(found.names) else ""
+    drawn = "No range ends: there is nothing to draw."
+    if chart is not None:
+        left_out = len(found.names) - len(chart["names"])
+        drawn = "The narrowest ranges first; bars that reach an edge go on."
+        drawn += f" Not drawn: {counted(left_out, 'feature')}." if left_out else ""
+    table = {
+        "caption": f"One at a time, the others standing still{of_all}",
+        "rows": rows,
+        "drawn": drawn,
+        "height": 110 + 22 * len(chart["names"]) if chart else 0,
+    }
+    return chart, {"range_table": table, "sentences": range_sentences(found, reach, unit)}
 
 
 def last_ranges(mdp: MDP, losses: Losses, ties: TieRule) -> tuple[Ranging, Radius] | None:
     """Of the last round; None if losses are not factored, or into too many features."""
     stream = as_stream(losses)
-    raw = stream.stream if isinstance(stream, Negated) else stream
-    if not isinstance(raw, FactoredLosses) or raw.features.shape[0] > MOST_IN_REPORT:
+    factors = factors_of(stream)
+    if factors is None or factors.features.shape[0] > MOST_IN_REPORT:
         return None
     return ranging(mdp, stream, ties=ties), radius(mdp, stream, ties=ties)

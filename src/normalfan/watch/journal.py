@@ -26,8 +26,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.array_files import write_npz
 from normalfan.errors import InputError, WorkStopped
-from normalfan.files import check_target, remove_drafts, write_npz
+from normalfan.files import check_target, remove_drafts
 from normalfan.pricing.monitor import Monitor, read_snapshot, stored, stored_count, stored_sum
 from normalfan.problem.mdp import MDP
 from normalfan.watch.service import Service

@@ -28,8 +28,7 @@ from normalfan.problem.losses import FactoredLosses, as_loss, rewards
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.ranging import ranging
 from normalfan.ranges.today import Tolerance
-from normalfan.ranges.walls import nearest_wall
-from normalfan.text import as_json
+from normalfan.text import as_json, each_key_once
 from normalfan.watch.feed import LONGEST_LINE
 
 LARGEST_ROUND = 2**53  # above it, readers of JSON that know only floats disagree about integers
@@ -127,7 +126,7 @@ class LineReader:
         theta = self._coefficients(f"theta of round {line.round}", line)
         round_of_one = FactoredLosses(theta[None], self.features.T, feature_names=self.feature_names or None)
         losses = rewards(round_of_one) if self.rewards else round_of_one
-        wall = nearest_wall(ranging(self.mdp, losses, tolerance=tolerance, ties=ties))
+        wall = ranging(self.mdp, losses, tolerance=tolerance, ties=ties).nearest_wall()
         return None if wall is None else wall._asdict()
 
     def _numbers(self, name: str, line: Line) -> Any:
@@ -183,7 +182,7 @@ def _checked_features(mdp: MDP, features: npt.ArrayLike) -> Any:
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
         parse = _number_in_range if _LARGE.search(line) else None
-        document = json.loads(line.decode(), object_pairs_hook=_without_repeats, parse_float=parse)
+        document = json.loads(line.decode(), object_pairs_hook=each_key_once, parse_float=parse)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"the line cannot be read as JSON ({error}), but must be one JSON object: "
@@ -202,13 +201,6 @@ def _number_in_range(text: str) -> float:
     if math.isinf(number := float(text)):
         raise ValueError(f"{text:.20} is beyond the range of float64")
     return number
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        raise ValueError("a key comes twice")
-    return document
 
 
 def _array(name: str, numbers: Any) -> Any:

@@ -59,8 +59,8 @@ class Service:
         sums = [found[name] for name in ("cost", "memory", "age", "replans")]
         if loss is None or not all(0 <= number < math.inf for number in sums):
             raise InputError(
-                f"the plan in service in {source} lacks its loss, or a sum that is not below 0, but must be "
-                f"as a watch writes it: take an undamaged copy."
+                f"the plan in service in {source} has no loss, or a sum that is negative or infinite, but "
+                f"must be as a watch writes it: take an undamaged copy."
             )
         return cls(loss=loss, **found)
 

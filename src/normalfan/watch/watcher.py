@@ -144,8 +144,8 @@ class Watcher:
             )
         if tolerance is not None and self._reader.features is None:
             raise InputError(
-                f"a range of {tolerance} is asked for without features, but how near a wall is, is told in "
-                f"their units: pass --features FILE."
+                f"a range of {tolerance} is asked for without features, but distances to walls are measured "
+                f"in their units: pass --features FILE."
             )
         self._tolerance = tolerance
         self._live = LiveRule(monitor.pricer, rule, known) if rule else None

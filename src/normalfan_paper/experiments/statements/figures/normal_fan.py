@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from normalfan.geometry.face import Face
+from normalfan.geometry.bellman import occupancy
 from normalfan.pricing.stream import price_stream
-from normalfan.problem.arrays import FloatArray, IntArray
-from normalfan.report.fan import Plane, label_faces
+from normalfan.ranges.plane import Regions, regions
 from normalfan_paper.environments.constructions import layered_tree_mdp
 from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
 
 HORIZON = 3
 EXTENT = 2.0
-PIXELS = 160
 SHADES = ("sky", "orange", "green", "yellow", "pink", "grey", "blue", "red")
 
 # Where the loss is in each round, in the plane's coordinates: long moves inside a cone, one short step out.
@@ -27,17 +25,17 @@ PATH = np.array([[-1.55, -0.6], [-0.75, -1.5], [-1.75, -1.2], [-0.5, -0.75], [0.
 def draw(folder: Path) -> Sequence[Path]:
     tree = layered_tree_mdp(HORIZON)
     along_x, along_y = np.random.default_rng(3).normal(size=(2, *tree.shape))
-    grid = np.linspace(-EXTENT, EXTENT, PIXELS)  # an even number: the origin, where all tie, is not on it
-    labels, faces = label_faces(tree, Plane(np.zeros(tree.shape), along_x, along_y), grid, grid)
+    axes = np.stack([along_x, along_y])
+    cones = regions(tree, np.zeros(tree.shape), directions=axes, window=EXTENT)
     losses = PATH[:, 0, None, None, None] * along_x + PATH[:, 1, None, None, None] * along_y
     motion = price_stream(tree, losses)
 
     figure, (left, right) = paper_figure(1, 2, height=3.3, width_ratios=[1.1, 1])
-    _draw_plane(left, labels, faces, grid)
+    _draw_plane(left, cones)
     left.plot(*PATH.T, color=COLOURS["black"], marker="o", markersize=4, linewidth=1.2)
     for t, (x, y) in enumerate(PATH):
         left.annotate(f"{t}", (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8)
-    left.set(xlabel="x", ylabel="y", title=f"Losses x·d₁ + y·d₂: {len(faces)} cones", aspect="equal")
+    left.set(xlabel="x", ylabel="y", title=f"Losses x·d₁ + y·d₂: {len(cones.polygons)} cones", aspect="equal")
     left.grid(False)
 
     rounds = np.arange(1, len(PATH))
@@ -52,19 +50,16 @@ def draw(folder: Path) -> Sequence[Path]:
     return save_figure(figure, folder, "normal-fan")
 
 
-def _draw_plane(axes: Any, labels: IntArray, faces: Sequence[Face], grid: FloatArray) -> None:
-    from matplotlib.colors import ListedColormap
-
-    shades = [COLOURS[SHADES[i % len(SHADES)]] for i in range(len(faces))]
-    axes.pcolormesh(
-        grid, grid, labels, cmap=ListedColormap(shades), alpha=0.45, shading="nearest", rasterized=True
-    )
-    for label, face in enumerate(faces):
-        rows, columns = np.nonzero(labels == label)
-        if len(rows) < 0.01 * labels.size:
-            continue  # too thin to hold its name
-        middle = np.array([grid[columns].mean(), grid[rows].mean()])
-        axes.text(*(1.1 * middle), _actions(face.mask), ha="center", va="center", fontsize=8, style="italic")
+def _draw_plane(axes: Any, cones: Regions) -> None:
+    for i, polygon in enumerate(cones.polygons):
+        shade = COLOURS[SHADES[i % len(SHADES)]]
+        axes.fill(*polygon.T, facecolor=shade, edgecolor=COLOURS["black"], linewidth=0.5, alpha=0.45)
+        if cones.areas[i] > 0.01 * cones.areas.sum():  # else it is too thin to hold its name
+            name = _actions(cones.policy(i) * occupancy(cones.today.mdp, cones.policy(i)) > 0)
+            axes.text(
+                *(1.1 * polygon.mean(axis=0)), name, ha="center", va="center", fontsize=8, style="italic"
+            )
+    axes.set(xlim=(-EXTENT, EXTENT), ylim=(-EXTENT, EXTENT))
 
 
 def _actions(mask: Any) -> str:

@@ -1,4 +1,4 @@
-"""What commands are about: the arguments and options that name a model and its losses, and their reading."""
+"""The arguments and options that commands share, and the reading of what they name."""
 
 from __future__ import annotations
 
@@ -9,100 +9,119 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import typer
 
 import normalfan as nf
-from normalfan.errors import InputError
-from normalfan.problem.losses import names_of_rounds
+from normalfan.errors import InputError, check_whole
 
 if TYPE_CHECKING:
     from normalfan.problem.arrays import FloatArray
 
 SOURCES = ("model", "losses", "features", "forecast", "plan")  # what may be - for standard input
 
+
+def option(metavar: str, meaning: str, *names: str, **more: Any) -> Any:
+    """An option with a value; `names` are its names, if it is not called by that of its parameter."""
+    return typer.Option(*names, metavar=metavar, help=meaning, **more)
+
+
+def at_least(least: int) -> dict[str, Any]:
+    """For an option that is a whole number: refuses smaller ones in our words."""
+
+    def check(parameter: typer.CallbackParam, given: int | None) -> int | None:
+        if given is not None:
+            check_whole(parameter.opts[0], given, f"ask for {least} or more", least=least)
+        return given
+
+    return {"callback": check}
+
+
+def argument(metavar: str, meaning: str) -> Any:
+    return typer.Argument(metavar=metavar, help=meaning, show_default=False)
+
+
+def flag(name: str, meaning: str) -> Any:
+    return typer.Option(name, help=meaning)
+
+
+Text: TypeAlias = str | None  # of an option that may be left out
 Model = Annotated[
     str,
-    typer.Argument(
-        metavar="MODEL",
-        show_default=False,
-        help="The dynamics: a .npz file, a .csv or .parquet table of state, action, next_state, probability "
+    argument(
+        "MODEL",
+        "The dynamics: a .npz file, a .csv or .parquet table of state, action, next_state, probability "
         "(and step), a Gymnasium environment gym:ID, or - for a table on standard input.",
     ),
 ]
 Losses = Annotated[
     str,
-    typer.Argument(
-        metavar="LOSSES",
-        show_default=False,
-        help="The losses: a .npy or .npz array, a .csv or .parquet table of round, step, state, action, "
+    argument(
+        "LOSSES",
+        "The losses: a .npy or .npz array, a .csv or .parquet table of round, step, state, action, "
         "loss (or reward), or, with --features, a table of coefficients per round; - reads one from standard "
         "input.",
     ),
 ]
+Known = Annotated[
+    Literal["before", "after"],
+    option("before|after", "Whether a loss is known before acting on it: then a new plan serves that round."),
+]
+Against = Annotated[
+    Text, option("PLAN", "The plan of so many rounds before, or first; if not given, of the round before.")
+]
+Out = Annotated[Text, option("FILE", "The whole table, as .csv, .parquet or .json.")]
+Report = Annotated[Text, option("FILE", "A report page (.html) that works offline.")]
+Title = Annotated[Text, option("TEXT", "The heading of the page; by default it names the files.")]
+SafeCsv = Annotated[
+    bool, flag("--safe-csv", "In .csv, quote labels that a spreadsheet would run (=, +, -, @).")
+]
+AsJson = Annotated[bool, flag("--json", "Print one JSON document on standard output instead of text.")]
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemOptions:
     """How a problem and its losses are read: the options that commands share."""
 
-    horizon: Annotated[
-        int | None, typer.Option(metavar="H", help="Steps in a round, if the model does not say.")
-    ] = None
-    start: Annotated[
-        str | None, typer.Option(metavar="STATE", help="Where a round begins, if the model does not say.")
-    ] = None
+    horizon: Annotated[int | None, option("H", "Steps in a round, if the model does not say.")] = None
+    start: Annotated[Text, option("STATE", "Where a round begins, if the model does not say.")] = None
     steps: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES", help="Names of the steps, with commas between them: morning,noon,evening."
-        ),
+        Text, option("NAMES", "Names of the steps, with commas between them: morning,noon,evening.")
     ] = None
     features: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A table of feature, step, state, action, value that the coefficients multiply.",
-        ),
+        Text, option("FILE", "A table of feature, step, state, action, value that the coefficients multiply.")
     ] = None
-    default: Annotated[
-        float | None, typer.Option(metavar="X", help="The loss of cells that a table of losses leaves out.")
-    ] = None
+    default: Annotated[float | None, option("X", "The loss of cells that a table of losses leaves out.")] = (
+        None
+    )
     axes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AXES",
-            help="The axes of an array of losses, if it does not have all of THSA (rounds, steps, states, "
+        Text,
+        option(
+            "AXES",
+            "The axes of an array of losses, if it does not have all of THSA (rounds, steps, states, "
             "actions): TSA if the loss is the same at every step.",
         ),
     ] = None
     rewards: Annotated[
-        bool, typer.Option("--rewards", help="The numbers are rewards, to be maximised, instead of losses.")
+        bool, flag("--rewards", "The numbers are rewards, to be maximised, instead of losses.")
     ] = False
     order: Annotated[
-        str | None,
-        typer.Option(
-            metavar="file|sorted",
-            help="What to do with rounds that are dates or numbers out of order: keep the order of the file, "
+        Text,
+        option(
+            "file|sorted",
+            "What to do with rounds that are dates or numbers out of order: keep the order of the file, "
             "or sort them.",
         ),
     ] = None
-    first: Annotated[
-        str | None,
-        typer.Option("--from", metavar="ROUND", help="The first round: its name, a date or a number."),
-    ] = None
-    last: Annotated[
-        str | None, typer.Option("--to", metavar="ROUND", help="The last round, which is included.")
-    ] = None
-    separator: Annotated[
-        str, typer.Option(metavar="SIGN", help="What separates the entries of a CSV table.")
-    ] = ","
-    decimal: Annotated[str, typer.Option(metavar=".|,", help="The sign for decimals in a CSV table.")] = "."
+    first: Annotated[Text, option("ROUND", "The first round: its name, a date or a number.", "--from")] = None
+    last: Annotated[Text, option("ROUND", "The last round, which is included.", "--to")] = None
+    separator: Annotated[str, option("SIGN", "What separates the entries of a CSV table.")] = ","
+    decimal: Annotated[str, option(".|,", "The sign for decimals in a CSV table.")] = "."
     max_memory: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Of what is read; all of the machine's if not given.")
+        int | None, option("BYTES", "How much memory the data may take; by default what the machine has.")
     ] = None
-    unit: Annotated[str, typer.Option(metavar="UNIT", help="Of the losses, such as $.")] = ""
+    unit: Annotated[str, option("UNIT", "The unit of the losses, such as $.")] = ""
 
     def load(self, model: str) -> nf.MDP:
         given = self._given("horizon", "start", "separator", "decimal", "max_memory")
@@ -155,8 +174,22 @@ def with_problem_options_but(*left_out: str) -> Callable[[Callable[..., None]], 
     return decorated
 
 
+def plan_kept(against: str | None) -> str | int:
+    """What --against says, as `price_stream` takes it."""
+    if against in (None, "first"):
+        return against or "previous"
+    if not (against.isdecimal() and int(against)):
+        raise InputError(
+            f"--against is {against!r}, but must be first or a number of rounds from 1 on: choose one of "
+            f"them."
+        )
+    return int(against)
+
+
 def round_of(stream: nf.LossStream, option: str, name: str) -> int:
     """The round that an option names: by its name or, if rounds have none, by its number."""
+    from normalfan.problem.losses import names_of_rounds
+
     names, count = names_of_rounds(stream), stream.n_rounds or 0
     if names and name in names:
         return names.index(name)
