@@ -292,7 +292,10 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
         check_installed("gymnasium", f"{member['model']} needs it on {platform.node()}", "gym")
     try:
         mdp, stream = read_member(member, load)
-        motion = price_stream(mdp, stream, against=member.get("against", "previous"), detail="prices")
+        # The cores are taken by other members.
+        motion = price_stream(
+            mdp, stream, against=member.get("against", "previous"), detail="prices", threads=1
+        )
     except InputError as error:
         return {"member": member["member"], "problem": str(error)}
     kinds = kinds_of_rounds(motion)

@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from normalfan.cores import usable_cores
 from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import BlockPricer, Columns, PolicyPricer
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.plans import Against, read_plans
 from normalfan.problem.arrays import FloatArray, read_only
-from normalfan.problem.losses import Losses, are_rewards, as_stream, names_of_rounds
+from normalfan.problem.losses import Losses, LossStream, are_rewards, as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 
@@ -29,7 +30,9 @@ Detail = Literal["full", "prices"]
 
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
-"""A block of losses has about the first size; beyond the second only where it costs no memory."""
+SHARED_BYTES = 2**23
+"""A block of losses has about the first size; beyond the second only where it costs no memory. Streams below
+the third are priced in less time than it takes to wake a second thread."""
 
 
 def price_stream(
@@ -41,7 +44,7 @@ def price_stream(
     progress: bool = False,
     detail: Detail = "full",
     exact_when_ambiguous: bool = False,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> PricedMotion:
     """Price every round of a stream against the optimal face of the round before it, or against any plan.
 
@@ -69,8 +72,9 @@ def price_stream(
         policy reaches are then not read at all.
     exact_when_ambiguous : bool, default False
         Decide rounds that depend on a near-tie in rational arithmetic (slow).
-    threads : int, default 1
-        How many threads share the rounds out; the numbers are the same for any.
+    threads : int, optional
+        How many threads share the rounds out, by default as many as there are cores, or one where there is
+        little to do; the numbers are the same for any.
 
     Returns
     -------
@@ -93,11 +97,13 @@ def price_stream(
     array([1., 9., 0.])
     """
     check_choice("detail", detail, ("full", "prices"))
-    check_whole("threads", threads, "leave it out for one thread")
     stream = as_stream(losses)
+    if threads is None:
+        threads = _worthwhile_threads(mdp, stream)
+    check_whole("threads", threads, "leave it out for all cores")
     pricer = BlockPricer(mdp, ties, full=detail == "full", exact_when_ambiguous=exact_when_ambiguous)
     plans = read_plans(mdp, against, stream)
-    rounds = block_rounds(mdp, is_view=stream.is_view)
+    rounds = block_rounds(mdp, is_view=stream.is_view, threads=threads, n_rounds=stream.n_rounds)
     work: Callable[..., Columns] = pricer
     blocks: Iterable[tuple[Any, ...]] = numbered(stream.blocks(mdp.shape, rounds))
     if plans.policy is not None:
@@ -124,16 +130,30 @@ def price_stream(
     )
 
 
-def block_rounds(mdp: MDP, *, is_view: bool) -> int:
-    """How many new rounds make a block."""
+def block_rounds(mdp: MDP, *, is_view: bool, threads: int = 1, n_rounds: int | None = None) -> int:
+    """How many new rounds make a block, where so many threads work on blocks."""
     # Sweeps advance 56 or 8 rounds at a time, and a block shares one round with the last: one less than a
     # multiple of these keeps them full.
     round_bytes = 8 * math.prod(mdp.shape)
+    rounds = 1
     for multiple in (56, 8):
-        blocks = max(1, BLOCK_BYTES // (multiple * round_bytes))
+        blocks = max(1, BLOCK_BYTES // (multiple * round_bytes * threads))
         if is_view or blocks * multiple * round_bytes <= MOST_BLOCK_BYTES:
-            return blocks * multiple - 1
-    return 1
+            rounds = blocks * multiple - 1
+            break
+    if threads == 1 or n_rounds is None:
+        return rounds
+    # A block for each of them at least.
+    return min(rounds, 8 * math.ceil((n_rounds / threads + 1) / 8) - 1)
+
+
+def _worthwhile_threads(mdp: MDP, stream: LossStream) -> int:
+    """All cores, unless the stream is too short to share out, or its blocks too large to hold so many."""
+    round_bytes = 8 * math.prod(mdp.shape)
+    if stream.n_rounds is not None and stream.n_rounds * round_bytes < SHARED_BYTES:
+        return 1
+    most = MOST_BLOCK_BYTES // (8 * round_bytes) if not stream.is_view else usable_cores()
+    return max(1, min(usable_cores(), most))
 
 
 def numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:
