@@ -85,6 +85,9 @@ def test_detail_threads_layout_and_company_change_no_bit(kind: str, how: str) ->
     assert same(nf.price_stream(mdp, np.asfortranarray(losses)), whole, SHARED + DETAIL)
     padded = np.repeat(np.repeat(losses, 2, axis=-1), 3, axis=1)[:, ::3, :, ::2]
     assert same(nf.price_stream(mdp, padded), whole, SHARED + DETAIL)
+    short = losses.astype(np.float32)
+    assert same(nf.price_stream(mdp, short), nf.price_stream(mdp, short.astype(float)), SHARED + DETAIL)
+    assert same(nf.price_stream(mdp, np.asfortranarray(short)), whole, SHARED + DETAIL)
     alone = nf.price_stream(mdp, losses[40:])
     for name in SHARED + DETAIL:
         np.testing.assert_array_equal(getattr(alone, name)[1:], getattr(whole, name)[41:])

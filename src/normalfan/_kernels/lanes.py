@@ -381,6 +381,22 @@ def number_at(typingctx, address, unit):
     return types.float64(types.intp, unit), codegen
 
 
+def _read_beside(builder, address, kind):
+    """Lanes from numbers that lie side by side."""
+    pieces = []
+    for first in FIRSTS:
+        row = _read_at(
+            builder,
+            address,
+            number(first),
+            number(4 if kind == ir.FloatType() else 8),
+            ir.VectorType(kind, PIECE),
+        )
+        row.align = 4
+        pieces.append(row if kind == DOUBLE else builder.fpext(row, NUMBERS))
+    return join(builder, pieces)
+
+
 @intrinsic
 def gather(typingctx, address, stride, last, unit):
     """Lane i from the number at ``address + min(i, last) * stride`` bytes; no clamp in a whole block."""
@@ -390,16 +406,20 @@ def gather(typingctx, address, stride, last, unit):
         address, stride, last, _ = args
         slot = cgutils.alloca_once(builder, ir.ArrayType(NUMBERS, len(FIRSTS)))
         whole = builder.icmp_signed(">=", last, number(LANES - 1))
+        beside = builder.icmp_signed("==", stride, number(4 if kind == ir.FloatType() else 8))
         with builder.if_else(whole, likely=True) as (straight, clamped):
-            with straight:
-                pieces = []
-                for first in FIRSTS:
-                    piece = ir.Constant(NUMBERS, ir.Undefined)
-                    for k in range(PIECE):
-                        loss = _read_number(builder, address, stride, number(first + k), kind)
-                        piece = builder.insert_element(piece, loss, number(k, INT32))
-                    pieces.append(piece)
-                builder.store(join(builder, pieces), slot)
+            with straight, builder.if_else(beside) as (one_after_the_other, apart):
+                with one_after_the_other:
+                    builder.store(_read_beside(builder, address, kind), slot)
+                with apart:
+                    pieces = []
+                    for first in FIRSTS:
+                        piece = ir.Constant(NUMBERS, ir.Undefined)
+                        for k in range(PIECE):
+                            loss = _read_number(builder, address, stride, number(first + k), kind)
+                            piece = builder.insert_element(piece, loss, number(k, INT32))
+                        pieces.append(piece)
+                    builder.store(join(builder, pieces), slot)
             with clamped:
                 slots = builder.bitcast(slot, DOUBLE.as_pointer())
                 with cgutils.for_range(builder, number(LANES)) as loop:
@@ -410,6 +430,19 @@ def gather(typingctx, address, stride, last, unit):
         return builder.load(slot)
 
     return lanes(types.intp, types.intp, types.intp, unit), codegen
+
+
+@emitted(types.none(types.intp, types.intp, types.intp, lanes))
+def scatter(builder, address, stride, last, x):
+    """Lane i to the float64 at ``address + i * stride`` bytes, up to lane ``last``."""
+    slot = cgutils.alloca_once(builder, ir.ArrayType(NUMBERS, len(FIRSTS)))
+    builder.store(x, slot)
+    slots = builder.bitcast(slot, DOUBLE.as_pointer())
+    with cgutils.for_range(builder, builder.add(last, number(1))) as loop:
+        place = builder.add(address, builder.mul(stride, loop.index))
+        number_there = builder.load(builder.gep(slots, [loop.index]))
+        builder.store(number_there, builder.inttoptr(place, DOUBLE.as_pointer()))
+    return ir.Constant(ir.IntType(8).as_pointer(), None)
 
 
 @intrinsic

@@ -85,13 +85,14 @@ def read_losses(given, first, last, h, s, actions, scratch):
 def ask_for_losses(given, first, rounds, h, s, actions):
     """Ask for the losses of one state before they are needed: each round's lie elsewhere in main memory."""
     t0, t1, t2, t3 = given.strides
-    # The last byte first, and where a state has more than a line, all of them.
-    place = given.address + first * t0 + h * t1 + s * t2 + actions * t3 - 1
-    for i in range(rounds):
-        prefetch_at(place + i * t0)
-    for byte in range(64, actions * t3, 64):
+    if t3 == given.size:
+        # The last byte first, and where a state has more than a line, all of them.
+        place = given.address + first * t0 + h * t1 + s * t2 + actions * t3 - 1
         for i in range(rounds):
-            prefetch_at(place + i * t0 - byte)
+            prefetch_at(place + i * t0)
+        for byte in range(64, actions * t3, 64):
+            for i in range(rounds):
+                prefetch_at(place + i * t0 - byte)
 
 
 @inlined

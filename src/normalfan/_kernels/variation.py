@@ -32,13 +32,14 @@ def settle_variations(losses: np.ndarray, found: np.ndarray) -> tuple[np.ndarray
     """Norms [N, 3] from what a sweep of ``losses`` found, and whether all losses are numbers or inf."""
     sound = True
     for t in np.flatnonzero(~np.isfinite(found[:, 0])).tolist():
-        *found[t], all_sound = allowed_moves(losses[t], losses[max(t - 1, 0)])
+        now, before = (losses[k].astype(np.float64, copy=False) for k in (t, max(t - 1, 0)))
+        *found[t], all_sound = allowed_moves(now, before)
         sound = sound and all_sound
     norms = np.stack([found[:, 0], np.sqrt(found[:, 1]), found[:, 2]], axis=1)
     largest = found[:, 2]
     extreme = (largest > LARGE) | ((largest > 0) & (largest < SMALL))
     for t in np.flatnonzero(extreme & np.isfinite(largest)).tolist():
         both = (losses[t] < np.inf) & (losses[t - 1] < np.inf)
-        moved = losses[t][both] - losses[t - 1][both]
+        moved = losses[t][both].astype(np.float64) - losses[t - 1][both]
         norms[t, 1] = largest[t] * np.sqrt(((moved / largest[t]) ** 2).sum())
     return norms, sound and bool(np.isfinite(norms).all())

@@ -112,10 +112,16 @@ class BlockPricer:
     def _read_again(self, losses: FloatArray, chosen: IntArray, swept: Swept, doubts: Columns) -> None:
         """Replace the chosen rounds by what a careful reading says of them."""
         days = np.union1d(chosen, np.maximum(chosen - 1, 0))
-        readings: list[Reading] = []
-        for day in days.tolist():
-            is_same = day - 1 in days and np.array_equal(losses[day - 1], losses[day])
-            readings.append(readings[-1] if is_same else self.reader.read(losses[day]))
+        is_new = [
+            not (
+                day - 1 in days
+                and swept.values[day - 1] == swept.values[day]
+                and np.array_equal(losses[day - 1], losses[day])
+            )
+            for day in days.tolist()
+        ]
+        read = self.reader.read_all(losses[days[is_new]])
+        readings = [read[number] for number in np.cumsum(is_new) - 1]
         # Advantages are a loss whose values are 0: swept, they give the rows that these readings mean.
         rows = self.sweep(np.stack([one.advantages for one in readings]), named=False)
         places = np.searchsorted(days, chosen)
@@ -148,7 +154,7 @@ class PolicyPricer:
         """As `BlockPricer`: all that is not about the plan is what it says."""
         priced = self.pricer(first_round, shared, losses)
         losses = losses[shared:]
-        readings = [self.pricer.reader.read(loss) for loss in forbid(self.pricer.mdp, losses)]
+        readings = self.pricer.reader.read_all(forbid(self.pricer.mdp, losses))
         visits = [self._visits(one.advantages) for one in readings]
         paid = [own * _finite(one.advantages) for own, one in zip(visits, readings, strict=True)]
         by_step = np.array([cells.sum(axis=(1, 2)) for cells in paid])

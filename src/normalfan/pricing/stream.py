@@ -22,7 +22,7 @@ from normalfan.pricing.blocks import BlockPricer, Columns, PolicyPricer
 from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.plans import Against, read_plans
 from normalfan.problem.arrays import FloatArray, read_only
-from normalfan.problem.losses import Losses, LossStream, are_rewards, as_stream, names_of_rounds
+from normalfan.problem.losses import ArrayLosses, Losses, LossStream, are_rewards, as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 
@@ -105,7 +105,8 @@ def price_stream(
     plans = read_plans(mdp, against, stream)
     rounds = block_rounds(mdp, is_view=stream.is_view, threads=threads, n_rounds=stream.n_rounds)
     work: Callable[..., Columns] = pricer
-    blocks: Iterable[tuple[Any, ...]] = numbered(stream.blocks(mdp.shape, rounds))
+    stored = stream.stored_blocks if isinstance(stream, ArrayLosses) else stream.blocks
+    blocks: Iterable[tuple[Any, ...]] = numbered(stored(mdp.shape, rounds))
     if plans.policy is not None:
         work = PolicyPricer(pricer, plans.policy)
     elif plans.age != 1:
