@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalfan._kernels.buffers import LANES, Problem, Swept, aligned_zeros, allocate
-from normalfan._kernels.compiling import inner, kernel
+from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.forward import (
     PLANES,
     costlier,
@@ -36,6 +36,7 @@ from normalfan._kernels.lanes import (
     broadcast,
     fma,
     gather,
+    item,
     load,
     lowest_bit,
     mask_of,
@@ -53,7 +54,7 @@ from normalfan._kernels.successors import ALL, examine_infinite, unexplained
 
 PANEL_ROWS = 24
 BLOCK = 56  # whole groups of lanes, and one bit to spare in a signed word
-TILE = 64  # states whose masses, of all rounds of a block, fit the first cache
+TILE = 72  # states whose masses, of all rounds of a block, fit the first cache
 
 
 class Block(NamedTuple):
@@ -318,15 +319,15 @@ def _visit(problem, h, t, reach, masses, walk, found, wanted, first, out):
     tell_step(paid, wanted >> t & ALL, first + t, h, walk, out)
 
 
-@inner
-def _add_row(row, start, stop, mass, ahead):
-    """Send a mass to the states from ``start`` to ``stop``."""
+@inlined
+def _add_row(rows, row, start, stop, mass, ahead, place):
+    """Send a mass along a row to the states from ``start`` to ``stop``, kept from ``place`` on."""
     m = broadcast(mass)
     whole = stop - (stop - start) % LANES
     for k in range(start, whole, LANES):
-        store(ahead, k, fma(load(row, k), m, load(ahead, k)))
+        store(ahead, place + k, fma(load(rows, row + k), m, load(ahead, place + k)))
     for k in range(whole, stop):
-        ahead[k] += row[k] * mass
+        ahead[np.uint64(place + k)] += item(rows, row + k) * mass
 
 
 @inner
@@ -340,11 +341,12 @@ def _send(problem, h, words, reach, here, ahead):
             s = np.int64(problem.idx[j])
             for a in range(actions):
                 kept = (words[(h * states + s) * actions + a] & reach[s]) >> 1
-                row = problem.rows[h * problem.per_step + s * actions + a]
+                row = (h * problem.per_step + s * actions + a) * states
                 while kept:
                     t = lowest_bit(kept)
                     kept &= kept - 1
-                    _add_row(row, start, stop, here[t * states + s], ahead[t * states : (t + 1) * states])
+                    mass = item(here, t * states + s)
+                    _add_row(problem.rows, row, start, stop, mass, ahead, t * states)
 
 
 @inner

@@ -103,15 +103,17 @@ def loss_at(given, t, h, s, a):
 
 
 @inlined
+def add_move(given, first, h, s, a, loss, l1, l2, linf):
+    """The norms with the move of one action, whose losses are at hand, added to them."""
+    d = absolute(loss - shifted(loss, loss_at(given, max(first - 1, 0), h, s, a)))
+    return l1 + d, fma(d, d, l2), maximum(d, linf)
+
+
+@inlined
 def add_moves(given, first, h, s, actions, scratch, l1, l2, linf):
-    """The norms with the moves of one state, whose losses are in scratch, added to them."""
-    before = max(first - 1, 0)
+    """The same of all actions of a state, whose losses are in scratch."""
     for a in range(actions):
-        loss = load(scratch, a * LANES)
-        d = absolute(loss - shifted(loss, loss_at(given, before, h, s, a)))
-        l1 = l1 + d
-        l2 = fma(d, d, l2)
-        linf = maximum(d, linf)
+        l1, l2, linf = add_move(given, first, h, s, a, load(scratch, a * LANES), l1, l2, linf)
     return l1, l2, linf
 
 

@@ -35,7 +35,15 @@ from normalfan._kernels.lanes import (
     store,
     zero_lanes,
 )
-from normalfan._kernels.losses import Given, add_moves, ask_for_losses, four_losses, one_loss, read_losses
+from normalfan._kernels.losses import (
+    Given,
+    add_move,
+    add_moves,
+    ask_for_losses,
+    four_losses,
+    one_loss,
+    read_losses,
+)
 
 ALL = (1 << LANES) - 1
 WORD = np.uint16  # of the rounds of a block, and of the one before it
@@ -238,10 +246,10 @@ def _back_step(
                 store(scratch, (actions + a + 2) * LANES, q2)
                 store(scratch, (actions + a + 3) * LANES, q3)
                 if walk is not None:
-                    store(scratch, a * LANES, x0)
-                    store(scratch, (a + 1) * LANES, x1)
-                    store(scratch, (a + 2) * LANES, x2)
-                    store(scratch, (a + 3) * LANES, x3)
+                    l1, l2, linf = add_move(given, first, h, s, a, x0, l1, l2, linf)
+                    l1, l2, linf = add_move(given, first, h, s, a + 1, x1, l1, l2, linf)
+                    l1, l2, linf = add_move(given, first, h, s, a + 2, x2, l1, l2, linf)
+                    l1, l2, linf = add_move(given, first, h, s, a + 3, x3, l1, l2, linf)
                 v = minimum(minimum(q0, q1), minimum(minimum(q2, q3), v))
                 a += 4
         while a < actions:
@@ -249,7 +257,7 @@ def _back_step(
             q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
             store(scratch, (actions + a) * LANES, q)
             if walk is not None:
-                store(scratch, a * LANES, loss)
+                l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
             v = minimum(q, v)
             a += 1
         size = absolute(v)
@@ -281,17 +289,14 @@ def _back_step(
             place = h * walk.stride + s * walk.width
             store(walk.pay, place, paid)
             store(walk.gap, place, least)
-            l1, l2, linf = add_moves(given, first, h, s, actions, scratch, l1, l2, linf)
         if several > 1:  # bit 0 is the round before
-            if walk is None:
-                read_losses(given, first, last, h, s, actions, scratch)
+            read_losses(given, first, last, h, s, actions, scratch)
             room.flags[NEAR] |= unexplained(actions, scratch, row, word, 1, words, problem.twins)
         if any_bit(evidence):
             doubtful, bounded = _examine(actions, upper, v, scratch)
             room.flags[NEAR] |= doubtful
             if bounded != ALL:
-                if walk is None:
-                    read_losses(given, first, last, h, s, actions, scratch)
+                read_losses(given, first, last, h, s, actions, scratch)
                 bounded, free, shut = examine_infinite(
                     actions, scratch, scratch, actions * LANES, LANES, v, word, 0, words
                 )
