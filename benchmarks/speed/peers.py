@@ -39,6 +39,10 @@ def ours_full(workload: Workload) -> Peer:
     return _ours(workload, detail="full", threads=1)
 
 
+def ours_full_two_threads(workload: Workload) -> Peer:
+    return _ours(workload, detail="full", threads=2)
+
+
 def _ours(workload: Workload, **options: Any) -> Peer:
     def run() -> FloatArray:
         return price_stream(workload.mdp, workload.losses, **options).prices

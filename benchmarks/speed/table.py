@@ -19,6 +19,7 @@ PRICERS: Contestants = {
     "normalfan": peers.ours,
     "normalfan, 2 threads": peers.ours_two_threads,
     "normalfan, full detail": peers.ours_full,
+    "normalfan, full detail, 2 threads": peers.ours_full_two_threads,
     "QuantEcon": peers.quantecon,
     "QuantEcon, backups alone": peers.quantecon_backups,
     "NumPy, batched": peers.numpy_batched,

@@ -153,7 +153,7 @@ def _in_a_line(section: Section) -> str:
 
 
 def _where(engine: Serial | Processes | Cluster) -> str:
-    from normalfan.jobs.engines import usable_cores
+    from normalfan.cores import usable_cores
 
     if isinstance(engine, Processes):
         return f"{engine.workers or usable_cores()} processes of one machine"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+LANES = 8
 
 
 class States(NamedTuple):
@@ -24,6 +26,7 @@ class Problem(NamedTuple):
     initial: np.ndarray  # float64 [S]
     certain: bool  # nothing is left to chance, neither the start nor any move
     twins: np.ndarray  # int32 [rows] the first action of the state with the same successors
+    lengths: np.ndarray  # int64 [A] of the actions' names, or [0]: then twins are not called by the shortest
     rows: np.ndarray | None = None  # float64 [rows, S] if dense, otherwise
     indices: np.ndarray | None = None  # int32 the one successor of each row, or beside indptr all of them
     indptr: np.ndarray | None = None  # int64 [rows+1] offsets into indices and weights
@@ -31,7 +34,7 @@ class Problem(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """What a sweep says of each of its N rounds; the last six are empty without detail."""
+    """What a sweep says of each of its N rounds; the last seven are empty without detail."""
 
     values: np.ndarray  # float64 [N] optimal value
     prices: np.ndarray  # float64 [N] price against the round before
@@ -48,17 +51,26 @@ class Swept(NamedTuple):
     margins: np.ndarray  # float64 [N] least cost of leaving the face; inf if nothing can
     margin_exact: np.ndarray  # bool [N] the margin is exact, not a lower bound
     advantage_gaps: np.ndarray  # float64 [N] least advantage left out at a reached state
+    variations: np.ndarray  # float64 [N,3] how far the loss moved: L1, the square of L2, L∞
 
 
 class Walk(NamedTuple):
-    """Work space of the walks: what the backward sweep leaves behind, and two frontiers."""
+    """What the backward sweep leaves to the walks, and what they work in.
 
-    pick: np.ndarray  # float64 [H*S*rounds of a block] action that attains W
-    pay: np.ndarray  # the same: its advantage
-    gap: np.ndarray  # the same: least advantage among the actions left out
-    mass: np.ndarray  # float64 [2,S] weight of the states on the frontier
-    front: np.ndarray  # int32 [2,S] the states on the frontier
-    stamp: np.ndarray  # int64 [2,S] the visit at which a state joined the frontier
+    Of a state (h, s) ``pay`` and ``gap`` hold the rounds of a block from h * stride + s * width. Whole lanes
+    are stored there, in ascending order, though a short block keeps only its first ``width``.
+    """
+
+    width: int
+    stride: int
+    better: np.ndarray  # as the words [H*S*A]: bit i says that in lane i the action attains W so far
+    pay: np.ndarray  # float64, the advantage of the action that attains W
+    gap: np.ndarray  # float64, the least advantage among the actions left out
+    norms: np.ndarray  # float64 [3*rounds of a block] of the moves so far
+    carry: np.ndarray  # float64 [H*S] mass of the last round of the block before
+    mass: np.ndarray  # float64 [2*S*LANES] of the states of this step and the next
+    reach: np.ndarray  # uint16 [2*S] the rounds that reach them
+    paid: np.ndarray  # float64 [2*LANES] on the way to ``Swept``
 
 
 def frozen(array, dtype) -> np.ndarray:
@@ -75,8 +87,9 @@ def aligned_zeros(count: int) -> np.ndarray:
     return room[start : start + count]
 
 
-def allocate(rounds: int, steps: int, states: int, block: int, detail: bool) -> tuple[Swept, Walk | None]:
-    """What a sweep of blocks of ``block`` rounds fills; there are no walks without detail."""
+def allocate(rounds: int, shape: tuple[int, int, int], block: int, word: type, *, detail: bool) -> Any:
+    """What a sweep of blocks of ``block`` rounds fills, and its walks; there are none without detail."""
+    steps, states, actions = shape
     told = rounds if detail else 0
     out = Swept(
         values=np.zeros(rounds),
@@ -94,9 +107,21 @@ def allocate(rounds: int, steps: int, states: int, block: int, detail: bool) -> 
         margins=np.zeros(told),
         margin_exact=np.zeros(told, np.bool_),
         advantage_gaps=np.zeros(told),
+        variations=np.zeros((told, 3)),
     )
     if not detail:
         return out, None
-    left_behind = [aligned_zeros(steps * states * block) for _ in range(3)]
-    frontiers = [np.zeros((2, states), kind) for kind in (np.float64, np.int32, np.int64)]
-    return out, Walk(*left_behind, *frontiers)
+    width = min(block, rounds)
+    stride = states * width + block
+    return out, Walk(
+        width,
+        stride,
+        better=np.zeros(steps * states * actions, word),
+        pay=aligned_zeros(steps * stride),
+        gap=aligned_zeros(steps * stride),
+        norms=aligned_zeros(3 * block),
+        carry=np.zeros(steps * states),
+        mass=aligned_zeros(2 * states * LANES),
+        reach=np.zeros(2 * states, np.uint16),
+        paid=aligned_zeros(2 * LANES),
+    )

@@ -11,32 +11,50 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalfan._kernels.buffers import Problem, Swept, aligned_zeros, allocate
-from normalfan._kernels.compiling import inner, kernel
-from normalfan._kernels.forward import keep_faces, walk_block
+from normalfan._kernels.buffers import LANES, Problem, Swept, aligned_zeros, allocate
+from normalfan._kernels.compiling import inlined, inner, kernel
+from normalfan._kernels.forward import (
+    PLANES,
+    costlier,
+    follow_choices,
+    keep_faces,
+    keep_step,
+    least_paths,
+    nearer,
+    paying_rounds,
+    start_reach,
+    tell_cells,
+    tell_faces,
+    tell_margins,
+    tell_step,
+)
 from normalfan._kernels.lanes import (
-    LANES,
+    TILE_ROWS,
     absolute,
     at_most,
     bits_of,
     broadcast,
     fma,
     gather,
+    item,
     load,
     lowest_bit,
     mask_of,
     maximum,
     minimum,
+    multiply_tile,
     select,
+    shifted,
     store,
     total,
     zero_lanes,
 )
+from normalfan._kernels.losses import Given, add_moves, ask_for_losses, read_losses
 from normalfan._kernels.successors import ALL, examine_infinite, unexplained
 
-ROWS = 6  # 6 rows by 8 lanes keep twelve of sixteen vector registers busy with sums
 PANEL_ROWS = 24
 BLOCK = 56  # whole groups of lanes, and one bit to spare in a signed word
+TILE = 72  # states whose masses, of all rounds of a block, fit the first cache
 
 
 class Block(NamedTuple):
@@ -52,47 +70,42 @@ class Block(NamedTuple):
     closed: np.ndarray  # the same of those in which nothing is allowed at some state
     near: np.ndarray  # the same of those with a doubtful tie
     best: np.ndarray  # float64 [BLOCK] the least cost of holding, over the actions so far
-    choice: np.ndarray  # float64 [BLOCK] the action that attains it
-    paid: np.ndarray  # float64 [BLOCK] that action's advantage
+    freed: np.ndarray  # int64 [1] bits of the rounds in which nothing is allowed that was tied before
+    paid: np.ndarray  # float64 [BLOCK] the advantage of the action that attains it
+    scratch: np.ndarray  # float64 [A*LANES] losses of a state
 
 
 @inner
 def _multiply(rows, first, count, values, rounds, q):
     """q[r, t] = sum_k rows[first + r, k] * values[t, k] for ``count`` rows and all groups of rounds."""
-    zero = zero_lanes()
     states = rows.shape[1]
-    for r in range(0, count, ROWS):
-        # The last tile of a panel repeats its last row rather than running past it.
-        r0, r1, r2 = r, min(r + 1, count - 1), min(r + 2, count - 1)
-        r3, r4, r5 = min(r + 3, count - 1), min(r + 4, count - 1), min(r + 5, count - 1)
-        for g in range((rounds + LANES - 1) // LANES):
-            x0 = x1 = x2 = x3 = x4 = x5 = zero
-            start = g * states * LANES
-            for k in range(states):
-                v = load(values, start + k * LANES)
-                x0 = fma(broadcast(rows[first + r0, k]), v, x0)
-                x1 = fma(broadcast(rows[first + r1, k]), v, x1)
-                x2 = fma(broadcast(rows[first + r2, k]), v, x2)
-                x3 = fma(broadcast(rows[first + r3, k]), v, x3)
-                x4 = fma(broadcast(rows[first + r4, k]), v, x4)
-                x5 = fma(broadcast(rows[first + r5, k]), v, x5)
-            t = g * LANES
-            store(q, r0 * BLOCK + t, x0)
-            store(q, r1 * BLOCK + t, x1)
-            store(q, r2 * BLOCK + t, x2)
-            store(q, r3 * BLOCK + t, x3)
-            store(q, r4 * BLOCK + t, x4)
-            store(q, r5 * BLOCK + t, x5)
+    for r in range(0, count, TILE_ROWS):
+        for t in range(0, rounds, LANES):
+            # The last tile of a panel repeats its last row rather than running past it.
+            most = count - 1 - r
+            multiply_tile(rows, states, first + r, most, values, t * states, q, r * BLOCK + t, BLOCK)
 
 
 @inner
-def _settle(problem, address, strides, rounds, h, s, row, rule, block, q, words, walk):
+def _move(given, first, t, h, s, actions, scratch, walk):
+    """Add the moves of one state, whose losses are in scratch, to the norms of LANES rounds."""
+    l1, l2 = load(walk.norms, t), load(walk.norms, BLOCK + t)
+    linf = load(walk.norms, 2 * BLOCK + t)
+    l1, l2, linf = add_moves(given, first + t, h, s, actions, scratch, l1, l2, linf)
+    store(walk.norms, t, l1)
+    store(walk.norms, BLOCK + t, l2)
+    store(walk.norms, 2 * BLOCK + t, linf)
+
+
+@inner
+def _settle(problem, given, first, rounds, h, s, row, rule, block, q, words, walk):
     """One state, all rounds: from P V' in q to advantages in q, values and tie bits.
 
     Returns the rounds, a bit each, in which nothing is allowed that was tied before.
     """
     _, states, actions = problem.shape
     word = (h * states + s) * actions
+    scratch = block.scratch
     zero = zero_lanes()
     infinite = broadcast(np.inf)
     floor, slope = broadcast(rule[0]), broadcast(rule[1])
@@ -100,12 +113,11 @@ def _settle(problem, address, strides, rounds, h, s, row, rule, block, q, words,
     for a in range(actions):
         words[word + a] = (words[word + a] >> BLOCK) & 1
     for t in range(0, rounds, LANES):
-        last = min(LANES, rounds - t) - 1
+        read_losses(given, first + t, min(LANES, rounds - t) - 1, h, s, actions, scratch)
         v = infinite
         for a in range(actions):
             place = (row + a) * BLOCK + t
-            loss = gather(address + t * strides[0] + a * strides[3], strides[0], last)
-            total_loss = loss + load(q, place)
+            total_loss = load(scratch, a * LANES) + load(q, place)
             store(q, place, total_loss)
             v = minimum(total_loss, v)
         size = absolute(v)
@@ -128,14 +140,12 @@ def _settle(problem, address, strides, rounds, h, s, row, rule, block, q, words,
         block.near[t // LANES] |= ~bits_of(at_most(doubtful, zero))
         if several:
             block.near[t // LANES] |= unexplained(
-                address + t * strides[0], strides, last, actions, h * problem.per_step + s * actions, word,
-                t + 1, words, problem.twins,
-            )  # fmt: skip
+                actions, scratch, h * problem.per_step + s * actions, word, t + 1, words, problem.twins
+            )
         if bits_of(at_most(unbounded, zero)) != ALL:
             bounded, freely, shut = examine_infinite(
-                address + t * strides[0], strides, last, actions, q, row * BLOCK + t, BLOCK, zero, word, t,
-                words,
-            )  # fmt: skip
+                actions, scratch, q, row * BLOCK + t, BLOCK, zero, word, t, words
+            )
             block.finite[t // LANES] &= bounded
             block.closed[t // LANES] |= shut
             free |= freely << t
@@ -147,25 +157,32 @@ def _settle(problem, address, strides, rounds, h, s, row, rule, block, q, words,
         store(block.fresh_values, t * states + s * LANES, v)
         store(block.largest, t, maximum(size, load(block.largest, t)))
         if walk is not None:
-            store(walk.gap, (word // actions) * BLOCK + t, least)
+            store(walk.gap, h * walk.stride + s * walk.width + t, least)
+            _move(given, first, t, h, s, actions, scratch, walk)
     return free
 
 
 @inner
-def _improve(block, t, a, advantage, onward):
-    """Hold round t by action a if that is cheaper than the actions before it."""
+def _improve(block, t, advantage, onward):
+    """Hold round t by an action if that is cheaper than the actions before it; returns the round as a bit."""
     cost = advantage + onward
     if cost < block.best[t]:
-        block.best[t], block.choice[t], block.paid[t] = cost, a, advantage
+        block.best[t], block.paid[t] = cost, advantage
+        return 1 << t
+    return 0
 
 
 @inner
-def _hold(row, a, rounds, advantages, block):
-    """Offer action a, with successor probabilities ``row``, to the set of rounds that kept it."""
+def _hold(row, rounds, advantages, block):
+    """Offer the action with successor probabilities ``row`` to the set of rounds that kept it.
+
+    Returns those in which it is cheaper than the actions before it.
+    """
     zero = zero_lanes()
     states = len(row)
     whole = states - states % LANES
     held = block.held
+    better = np.int64(0)
     while rounds:
         # Four rounds share the row. With fewer left the last one is simply done again.
         t0 = lowest_bit(rounds)
@@ -190,14 +207,15 @@ def _hold(row, a, rounds, advantages, block):
             w1 += row[k] * held[o1 + k]
             w2 += row[k] * held[o2 + k]
             w3 += row[k] * held[o3 + k]
-        _improve(block, t0, a, advantages[t0], w0)
-        _improve(block, t1, a, advantages[t1], w1)
-        _improve(block, t2, a, advantages[t2], w2)
-        _improve(block, t3, a, advantages[t3], w3)
+        better |= _improve(block, t0, advantages[t0], w0)
+        better |= _improve(block, t1, advantages[t1], w1)
+        better |= _improve(block, t2, advantages[t2], w2)
+        better |= _improve(block, t3, advantages[t3], w3)
+    return better
 
 
 @inner
-def _back_step(problem, address, strides, rounds, h, rule, block, q, words, walk):
+def _back_step(problem, given, start, rounds, h, rule, block, q, words, walk):
     """One step of the recursion for one block of rounds."""
     steps, states, actions = problem.shape
     panel = len(q) // (actions * BLOCK)
@@ -208,6 +226,8 @@ def _back_step(problem, address, strides, rounds, h, rule, block, q, words, walk
     while done < len(listed):
         first = listed[done] // panel * panel
         stop = min(first + panel, states)
+        for s in range(first, stop):  # they arrive during the product
+            ask_for_losses(given, start, rounds, h, s, actions)
         if h + 1 < steps:
             _multiply(rows, base + first * actions, (stop - first) * actions, block.values, rounds, q)
         else:
@@ -215,31 +235,157 @@ def _back_step(problem, address, strides, rounds, h, rule, block, q, words, walk
         while done < len(listed) and listed[done] < stop:
             s = np.int64(listed[done])
             done += 1
-            row = (s - first) * actions
-            free = _settle(
-                problem, address + s * strides[2], strides, rounds, h, s, row, rule, block, q, words, walk
-            )
+            row, cell = (s - first) * actions, (h * states + s) * actions
+            free = _settle(problem, given, start, rounds, h, s, row, rule, block, q, words, walk)
+            block.freed[0] |= free
             block.best[:] = np.inf
+            if walk is not None:
+                block.paid[:] = 0.0
             for a in range(actions):
-                kept = (words[(h * states + s) * actions + a] | free) & ((1 << rounds) - 1)
+                kept = (words[cell + a] | free) & ((1 << rounds) - 1)
                 advantages = q[(row + a) * BLOCK : (row + a + 1) * BLOCK]
-                _hold(rows[base + s * actions + a], a, kept, advantages, block)
+                better = _hold(rows[base + s * actions + a], kept, advantages, block)
+                if walk is not None:
+                    walk.better[cell + a] = better
             for t in range(rounds):
                 block.fresh_held[t * states + s] = block.best[t]
             if walk is not None:
-                place = (h * states + s) * BLOCK
-                walk.pick[place : place + BLOCK] = block.choice
-                walk.pay[place : place + BLOCK] = block.paid
+                place = h * walk.stride + s * walk.width
+                walk.pay[place : place + rounds] = block.paid[:rounds]
     block.scale[:] += block.largest
+    if walk is not None:
+        _move_unlisted(problem, given, start, rounds, h, listed, block.scratch, walk)
+
+
+@inner
+def _move_unlisted(problem, given, first, rounds, h, listed, scratch, walk):
+    """The moves at states to which no policy comes."""
+    _, states, actions = problem.shape
+    done = 0
+    for s in range(states):
+        if done < len(listed) and listed[done] == s:
+            done += 1
+            continue
+        for t in range(0, rounds, LANES):
+            read_losses(given, first + t, min(LANES, rounds - t) - 1, h, s, actions, scratch)
+            _move(given, first, t, h, s, actions, scratch, walk)
 
 
 @inner
 def _turn(block):
     """The step at hand becomes the step ahead."""
     return Block(
-        block.fresh_values, block.values, block.fresh_held, block.held, block.scale,
-        block.largest, block.finite, block.closed, block.near, block.best, block.choice, block.paid,
+        block.fresh_values, block.values, block.fresh_held, block.held, block.scale, block.largest,
+        block.finite, block.closed, block.near, block.best, block.freed, block.paid, block.scratch,
     )  # fmt: skip
+
+
+# --- the walk over the faces ----------------------------------------------------------
+
+
+class Masses(NamedTuple):
+    """Work space of the walk over the faces of a block."""
+
+    here: np.ndarray  # float64 [BLOCK*S] of each round, at the step at hand
+    ahead: np.ndarray  # the same, at the next
+    reach: np.ndarray  # int64 [2,S] the rounds that reach a state
+    found: np.ndarray  # float64 [4*BLOCK] margin, least gap, most paid at a cell, and that cell
+
+
+@inner
+def _visit(problem, h, t, reach, masses, walk, found, wanted, first, out):
+    """Margins of LANES rounds at one step, and what those after them pay."""
+    states = problem.shape[1]
+    paid = zero_lanes()
+    margin, smallest = load(found, t), load(found, BLOCK + t)
+    most, spot = load(found, 2 * BLOCK + t), load(found, 3 * BLOCK + t)
+    for j in range(problem.ptr[h], problem.ptr[h + 1]):
+        s = np.int64(problem.idx[j])
+        reached = reach[s] >> t
+        if reached & (2 * ALL + 1) == 0:
+            continue
+        place = h * walk.stride + s * walk.width + t
+        m = gather(masses.ctypes.data + 8 * (t * states + s), 8 * states, LANES - 1, 0.0)
+        before = masses[(t - 1) * states + s] if t > 0 else walk.carry[h * states + s]
+        margin, smallest = nearer(reached >> 1, m, load(walk.gap, place), margin, smallest)
+        pay = load(walk.pay, place)
+        part = shifted(m, before if reached & 1 else 0.0) * pay
+        paid = paid + part
+        most, spot = costlier(mask_of(reached), pay, part, h * states + s, most, spot)
+    store(found, t, margin)
+    store(found, BLOCK + t, smallest)
+    store(found, 2 * BLOCK + t, most)
+    store(found, 3 * BLOCK + t, spot)
+    tell_step(paid, wanted >> t & ALL, first + t, h, walk, out)
+
+
+@inlined
+def _add_row(rows, row, start, stop, mass, ahead, place):
+    """Send a mass along a row to the states from ``start`` to ``stop``, kept from ``place`` on."""
+    m = broadcast(mass)
+    whole = stop - (stop - start) % LANES
+    for k in range(start, whole, LANES):
+        store(ahead, place + k, fma(load(rows, row + k), m, load(ahead, place + k)))
+    for k in range(whole, stop):
+        ahead[np.uint64(place + k)] += item(rows, row + k) * mass
+
+
+@inner
+def _send(problem, h, words, reach, here, ahead):
+    """The masses of the next step; a few states ahead at a time, so that those of all rounds stay near."""
+    _, states, actions = problem.shape
+    ahead[:] = 0.0
+    for start in range(0, states, TILE):
+        stop = min(start + TILE, states)
+        for j in range(problem.ptr[h], problem.ptr[h + 1]):
+            s = np.int64(problem.idx[j])
+            for a in range(actions):
+                kept = (words[(h * states + s) * actions + a] & reach[s]) >> 1
+                row = (h * problem.per_step + s * actions + a) * states
+                while kept:
+                    t = lowest_bit(kept)
+                    kept &= kept - 1
+                    mass = item(here, t * states + s)
+                    _add_row(problem.rows, row, start, stop, mass, ahead, t * states)
+
+
+@inner
+def _weigh_faces(problem, given, words, masses, walk, first, rounds, freed, out):
+    """`forward.weigh_faces` of a block: there masses move in lanes, here along the rows, round by round."""
+    steps, states, _ = problem.shape
+    here, ahead = masses.here, masses.ahead
+    tally = np.zeros(2 + PLANES, np.int64)
+    wanted = paying_rounds(first, rounds, out)
+    start_reach(problem, masses.reach[0], rounds)
+    for t in range(BLOCK):
+        here[t * states : (t + 1) * states] = problem.initial
+    masses.found[: 2 * BLOCK] = np.inf
+    masses.found[2 * BLOCK :] = -1.0
+    for h in range(steps):
+        reach = masses.reach[h & 1]
+        for t in range(0, rounds, LANES):
+            _visit(problem, h, t, reach, here, walk, masses.found, wanted, first, out)
+        walk.carry[h * states : (h + 1) * states] = here[(BLOCK - 1) * states :]
+        if h + 1 < steps:
+            _send(problem, h, words, reach, here, ahead)
+        keep_step(problem, words, h, reach, masses.reach[(h + 1) & 1], tally)
+        here, ahead = ahead, here
+    tell_faces(tally, first, rounds, out)
+    strayed = wanted & (tally[1] | freed)
+    for t in range(0, rounds, LANES):
+        valid = min(LANES, rounds - t)
+        most, spot = load(masses.found, 2 * BLOCK + t), load(masses.found, 3 * BLOCK + t)
+        tell_cells(problem, given, words, t, wanted >> t & ALL, most, spot, first + t, walk, out)
+        margin, smallest = load(masses.found, t), load(masses.found, BLOCK + t)
+        tell_margins(problem, margin, smallest, first + t, valid, walk, out)
+        chosen = strayed >> t & ALL
+        if chosen:
+            follow_choices(
+                problem, problem.rows, None, None, None, given, words, walk, t, first + t, chosen, out
+            )
+        several = tally[1] >> (t + 1) & ((1 << valid) - 1)
+        if several and not problem.certain:
+            least_paths(problem, problem.rows, None, None, None, words, walk, t, first + t, several, out)
 
 
 @inner
@@ -262,7 +408,7 @@ def _tell(problem, block, first, rounds, out):
 
 
 @kernel
-def sweep_kernel(problem, address, strides, rounds, rule, words, block, q, out, walk):
+def sweep_kernel(problem, given, rounds, rule, words, block, q, out, walk, masses):
     """All rounds, block by block; `words` holds the round before the first in bit BLOCK."""
     steps, states, _ = problem.shape
     reach = np.zeros((2, states), np.int64)
@@ -274,31 +420,45 @@ def sweep_kernel(problem, address, strides, rounds, rule, words, block, q, out, 
         block.finite[:] = ALL
         block.closed[:] = 0
         block.near[:] = 0
+        block.freed[:] = 0
+        if walk is not None:
+            walk.norms[:] = 0.0
         for h in range(steps - 1, -1, -1):
-            place = address + first * strides[0] + h * strides[1]
-            _back_step(problem, place, strides, valid, h, rule, block, q, words, walk)
+            _back_step(problem, given, first, valid, h, rule, block, q, words, walk)
             block = _turn(block)
         _tell(problem, block, first, valid, out)
-        keep_faces(problem, words, reach, first, valid, out)
-        if walk is not None:
-            walk_block(problem, words, walk, first, valid, BLOCK, out)
+        if walk is None:
+            keep_faces(problem, words, reach, first, valid, out)
+        else:
+            for t in range(valid):
+                for k in range(3):
+                    out.variations[first + t, k] = walk.norms[k * BLOCK + t]
+            _weigh_faces(problem, given, words, masses, walk, first, valid, block.freed[0], out)
 
 
-def sweep(problem: Problem, losses: np.ndarray, rule: tuple[float, float], detail: bool) -> Swept:
-    """Price the rounds ``losses`` [N,H,S,A] (float64, any strides)."""
-    rounds, steps, states, actions = losses.shape
+def sweep(problem: Problem, rounds: int, given: Given, rule: tuple[float, float], *, detail: bool) -> Swept:
+    """Price the rounds of ``given``."""
+    steps, states, actions = problem.shape
     block = Block(
         *(aligned_zeros(states * BLOCK) for _ in range(4)),
         *(aligned_zeros(BLOCK) for _ in range(2)),
         *(np.zeros(BLOCK // LANES, np.int64) for _ in range(3)),
-        *(aligned_zeros(BLOCK) for _ in range(3)),
+        aligned_zeros(BLOCK),
+        np.zeros(1, np.int64),
+        aligned_zeros(BLOCK),
+        aligned_zeros(actions * LANES),
     )
     # Every action was open before the first round.
     words = np.full(steps * states * actions, 1 << BLOCK, np.int64)
     panel = max(1, PANEL_ROWS // actions)
-    out, walk = allocate(rounds, steps, states, BLOCK, detail)
+    out, walk = allocate(rounds, problem.shape, BLOCK, np.int64, detail=detail)
+    masses = Masses(
+        *(aligned_zeros(states * BLOCK) for _ in range(2)),
+        np.zeros((2, states), np.int64),
+        aligned_zeros(4 * BLOCK),
+    )
     sweep_kernel(
-        problem, losses.ctypes.data, losses.strides, rounds, rule, words, block,
-        aligned_zeros(panel * actions * BLOCK), out, walk,
+        problem, given, rounds, rule, words, block, aligned_zeros(panel * actions * BLOCK), out, walk,
+        masses if detail else None,
     )  # fmt: skip
-    return out
+    return out  # type: ignore[no-any-return]

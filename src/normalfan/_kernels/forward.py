@@ -5,19 +5,36 @@
     by_step[h] = sum_s u_h(s) A_h(s, pick),                    u the occupancy of the plan that attains W
     margin     = min over reached (h, s) of  d_h(s) * gap_h(s),    d at most the reach probability
 
-Faces are found for a whole block at once, a bit a round; the rest one round at a time, along a list of the
-states that are met. numba compiles no branch on an argument that is None. More: docs/details/kernels.md.
+Faces are found for a whole block at once, a bit a round; masses move in lanes. Where one plan alone was
+optimal yesterday, it attains W today: u is yesterday's d, and one walk serves both. States are visited in
+ascending order, so a round gets the same bits in any block. More: docs/details/kernels.md.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from normalfan._kernels.compiling import inner
+from normalfan._kernels.compiling import inlined, inner
+from normalfan._kernels.lanes import (
+    LANES,
+    at_most,
+    broadcast,
+    item,
+    last_lane,
+    load,
+    mask_of,
+    minimum,
+    prefetch_items,
+    select,
+    shifted,
+    store,
+    zero_lanes,
+)
+from normalfan._kernels.losses import shortest_named
 
 PLANES = 40  # of the bit-sliced counters: planes[p] holds bit p of all; a count below 2**40 always fits
-TINIEST = 5e-324  # a rare state stays a state, though its probability is no float any more
 SMALLEST_EXACT = 2.0**-1022  # products below this are rounded away; 0 is a safe bound for them
+AHEAD = 10  # successors to ask for in advance; what is kept of them is scattered over the third cache
 
 
 @inner
@@ -49,45 +66,17 @@ def _reach(ahead, kept, row, rows, indptr, indices, everywhere):
 
 
 @inner
-def keep_faces(problem, words, reach, first, rounds, out):
-    """Faces of the rounds from ``first``; bit t + 1 of a word is round t, bit 0 the round before.
+def start_reach(problem, reach, rounds):
+    """Every round, and the one before, begins where the problem does."""
+    for j in range(problem.ptr[0], problem.ptr[1]):
+        s = problem.idx[j]
+        reach[s] = (1 << (rounds + 1)) - 1 if problem.initial[s] > 0.0 else 0
 
-    ``reach`` is two rows of S words, zero on entry and zero again on exit.
-    """
-    steps, states, actions = problem.shape
-    ptr, idx = problem.ptr, problem.idx
-    rows, indptr, indices = problem.rows, problem.indptr, problem.indices
-    changed = np.int64(0)
-    choices = np.int64(0)
-    planes = np.zeros(PLANES, np.int64)
-    for j in range(ptr[0], ptr[1]):
-        s = idx[j]
-        reach[0, s] = (1 << (rounds + 1)) - 1 if problem.initial[s] > 0.0 else 0
-    for h in range(steps):
-        here = reach[h & 1]
-        ahead = reach[(h + 1) & 1]
-        everywhere = np.int64(0)
-        for j in range(ptr[h], ptr[h + 1]):
-            s = np.int64(idx[j])
-            reached = np.int64(here[s])
-            if reached == 0:
-                continue
-            here[s] = 0
-            seen = np.int64(0)
-            word = (h * states + s) * actions
-            row = h * problem.per_step + s * actions
-            for a in range(actions):
-                kept = np.int64(words[word + a]) & reached
-                if kept == 0:
-                    continue
-                changed |= kept ^ (kept >> 1)
-                again = seen & kept
-                seen |= kept
-                if again != 0:
-                    choices |= again
-                    _count(planes, again)
-                if h + 1 < steps and kept & ~everywhere:
-                    everywhere = _reach(ahead, kept, row + a, rows, indptr, indices, everywhere)
+
+@inner
+def tell_faces(tally, first, rounds, out):
+    """What the kept words of all states say of each round: where they change, offer choices, and how many."""
+    changed, choices, planes = tally[0], tally[1], tally[2:]
     for t in range(rounds):
         out.crossed[first + t] = (changed >> t) & 1 == 1
         out.vertex[first + t] = (choices >> (t + 1)) & 1 == 0
@@ -98,154 +87,293 @@ def keep_faces(problem, words, reach, first, rounds, out):
 
 
 @inner
-def _move(masses, stamps, front, visit, size, s, weight, least):
-    """Give state s of a frontier a weight: the sum of what it is given, or the least."""
-    if stamps[s] != visit:
-        stamps[s] = visit
-        masses[s] = weight
-        front[size] = s
-        return size + 1
-    if not least:
-        masses[s] += weight
-    elif weight < masses[s]:
-        masses[s] = weight
-    return size
-
-
-@inner
-def _add_row(masses, row, mass, least):
-    """A dense row at once: plain loops over all states, which the compiler turns into vectors."""
-    if least:
-        for s in range(len(masses)):
-            path = max(mass * row[s], TINIEST) if row[s] > 0.0 else np.inf
-            masses[s] = min(masses[s], path)
-    else:
-        for s in range(len(masses)):
-            masses[s] += max(mass * row[s], TINIEST) if row[s] > 0.0 else 0.0
-
-
-@inner
-def _spread(masses, stamps, front, visit, size, row, mass, least, rows, indptr, indices, weights):
-    """Send the mass of one (s, a) to its successors; returns the frontier's new size."""
-    if rows is not None:
-        _add_row(masses, rows[row], mass, least)
-    if indptr is not None:
-        for p in range(indptr[row], indptr[row + 1]):
-            size = _move(masses, stamps, front, visit, size, indices[p], mass * weights[p], least)
-    elif indices is not None:
-        size = _move(masses, stamps, front, visit, size, indices[row], mass, least)
-    return size
-
-
-@inner
-def _close(masses, stamps, front, visit, size, rows):
-    """After a step: list the states of a frontier in memory's order where that pays; returns its size."""
-    states = len(masses)
-    if rows is not None:
-        size = 0
-        for s in range(states):
-            if 0.0 < masses[s] < np.inf:
-                front[size] = s
-                size += 1
-    elif size * 8 > states:
-        size = 0
-        for s in range(states):
-            if stamps[s] == visit:
-                front[size] = s
-                size += 1
-    return size
-
-
-@inner
-def _follow(
-    shape, per_step, tables, ptr, idx, initial, words, walk, lane, block, visit, alone, by_step, cell
-):
-    """Walk one lane along its tied actions, or if ``words`` is None along those that attain its price.
-
-    Returns (margin, advantage gap) in the first case, where paths are followed instead of masses unless one
-    plan is ``alone`` on the face. In the second it fills ``by_step``, and ``cell`` with the step, state and
-    action that pay most, the first of them; returns what they pay.
-    """
-    least = words is not None and not alone
-    steps, states, actions = shape
-    rows, indptr, indices, weights = tables
-    size = 0
-    for j in range(ptr[0], ptr[1]):
-        if initial[idx[j]] > 0.0:
-            size = _move(
-                walk.mass[0], walk.stamp[0], walk.front[0], visit, size, idx[j], initial[idx[j]], least
-            )
-    margin = np.inf
-    smallest = np.inf
-    most = 0.0
-    for h in range(steps):
-        here, ahead = h & 1, (h + 1) & 1
-        masses, stamps, front = walk.mass[ahead], walk.stamp[ahead], walk.front[ahead]
-        grown = 0
-        paid = 0.0
-        if rows is not None:
-            masses[:] = np.inf if least else 0.0
-        for k in range(size):
-            s = walk.front[here, k]
-            mass = walk.mass[here, s]
-            place = (h * states + s) * block + lane
-            if words is None:
-                here_paid = mass * walk.pay[place]
-                paid += here_paid
-                first = np.int64(walk.pick[place])
-                stop = first + 1
-                paying = walk.pay[place] > 0.0 and cell[0] < 0  # counts even where its part underflows
-                if here_paid > most or paying or (here_paid == most > 0.0 and h == cell[0] and s < cell[1]):
-                    most = here_paid
-                    cell[0], cell[1], cell[2] = h, s, first
-            else:
-                gap = walk.gap[place]
-                smallest = min(smallest, gap)
-                if gap < np.inf:
-                    margin = min(margin, mass * gap)
-                first, stop = 0, actions
-            if h + 1 == steps:
+def keep_step(problem, words, h, here, ahead, tally):
+    """Faces at one step: words reached there become 0, those of the next are filled; ``tally`` grows."""
+    steps, states, actions = problem.shape
+    rows, indptr, indices = problem.rows, problem.indptr, problem.indices
+    changed = choices = everywhere = np.int64(0)
+    for j in range(problem.ptr[h], problem.ptr[h + 1]):
+        s = np.int64(problem.idx[j])
+        reached = np.int64(here[s])
+        if reached == 0:
+            continue
+        here[s] = 0
+        seen = np.int64(0)
+        word = (h * states + s) * actions
+        row = h * problem.per_step + s * actions
+        for a in range(actions):
+            kept = np.int64(words[word + a]) & reached
+            if kept == 0:
                 continue
-            word = (h * states + s) * actions
-            row = h * per_step + s * actions
-            for a in range(first, stop):
-                if words is None or (words[word + a] >> (lane + 1)) & 1:
-                    grown = _spread(
-                        masses, stamps, front, visit + h + 1, grown, row + a, mass, least,
-                        rows, indptr, indices, weights,
-                    )  # fmt: skip
-        if words is None:
-            by_step[h] = paid
-        size = _close(masses, stamps, front, visit + h + 1, grown, rows)
-    if words is None:
-        return most, most
-    return (0.0 if margin < SMALLEST_EXACT else margin), smallest
+            changed |= kept ^ (kept >> 1)
+            again = seen & kept
+            seen |= kept
+            if again != 0:
+                choices |= again
+                _count(tally[2:], again)
+            if h + 1 < steps and kept & ~everywhere:
+                everywhere = _reach(ahead, kept, row + a, rows, indptr, indices, everywhere)
+    tally[0] |= changed
+    tally[1] |= choices
 
 
 @inner
-def walk_block(problem, words, walk, first, rounds, block, out):
-    """Detail of the rounds from ``first``, a block of which ``block`` would be the whole."""
-    # Single arrays are cheaper to hand on than the whole problem, and this happens twice a round.
-    shape, per_step = problem.shape, problem.per_step
-    tables = problem.rows, problem.indptr, problem.indices, problem.weights
-    ptr, idx, initial = problem.ptr, problem.idx, problem.initial
-    for lane in range(rounds):
-        t = first + lane
-        visit = 1 + 2 * t * (shape[0] + 1)  # a number for every step of both walks
-        if out.prices[t] > 0.0 and out.finite[t]:
-            cell = out.cells[t]
-            out.cell_prices[t], _ = _follow(
-                shape, per_step, tables, ptr, idx, initial, None, walk, lane, block, visit, True,
-                out.by_step[t], cell,
-            )  # fmt: skip
-            for best in range(shape[2] if cell[0] >= 0 else 0):
-                if (words[(cell[0] * shape[1] + cell[1]) * shape[2] + best] >> (lane + 1)) & 1:
-                    cell[3] = best
-                    break
-        visit += shape[0] + 1
-        alone = out.vertex[t]
-        out.margins[t], out.advantage_gaps[t] = _follow(
-            shape, per_step, tables, ptr, idx, initial, words, walk, lane, block, visit, alone,
-            out.by_step[t], out.cells[t],
-        )  # fmt: skip
-        out.margin_exact[t] = (alone or problem.certain) and out.margins[t] > 0.0
+def keep_faces(problem, words, reach, first, rounds, out):
+    """Faces of the rounds from ``first``; bit t + 1 of a word is round t, bit 0 the round before.
+
+    ``reach`` is two rows of S words, zero on entry and zero again on exit.
+    """
+    tally = np.zeros(2 + PLANES, np.int64)
+    start_reach(problem, reach[0], rounds)
+    for h in range(problem.shape[0]):
+        keep_step(problem, words, h, reach[h & 1], reach[(h + 1) & 1], tally)
+    tell_faces(tally, first, rounds, out)
+
+
+# --- masses, LANES rounds at a time ---------------------------------------------------
+
+
+@inlined
+def _give(mass, reach, s, kept, part, least):
+    """Give state s its part of a mass: the sum of what it is given, or the least."""
+    old = np.int64(item(reach, s))
+    reach[np.uint64(s)] = old | kept
+    if kept > 1:  # otherwise only the round before comes here
+        if old > 1:
+            before = load(mass, s * LANES)
+            part = minimum(part, before) if least else part + before
+        store(mass, s * LANES, part)
+
+
+@inlined
+def _spread(mass, reach, ahead, row, kept, m, least, rows, indptr, indices, weights):
+    """Send the mass of one (s, a) on in the rounds ``kept``; ``ahead`` is where the next layer begins."""
+    where = mask_of(kept >> 1)
+    nothing = broadcast(np.inf) if least else zero_lanes()
+    if rows is not None:
+        for s in range(rows.shape[1]):
+            if rows[row, s] > 0.0:
+                part = select(where, m * broadcast(rows[row, s]), nothing)
+                _give(mass, reach, ahead + s, kept, part, least)
+    if indptr is not None:
+        final = len(indices) - 1
+        for p in range(item(indptr, row), item(indptr, row + 1)):
+            prefetch_items(mass, (ahead + item(indices, min(p + AHEAD, final))) * LANES)
+            part = select(where, m * broadcast(item(weights, p)), nothing)
+            _give(mass, reach, ahead + item(indices, p), kept, part, least)
+    elif indices is not None:
+        _give(mass, reach, ahead + item(indices, row), kept, select(where, m, nothing), least)
+
+
+@inlined
+def _begin(problem, walk, bits):
+    """The masses of the start."""
+    for j in range(problem.ptr[0], problem.ptr[1]):
+        s = np.int64(problem.idx[j])
+        if problem.initial[s] > 0.0:
+            walk.reach[s] = bits
+            store(walk.mass, s * LANES, broadcast(problem.initial[s]))
+
+
+@inlined
+def nearer(reached, m, gap, margin, smallest):
+    """The margin and the least gap, with those of one state in the rounds that reach it."""
+    where, infinite = mask_of(reached), broadcast(np.inf)
+    # A state too rare for a float has mass 0, and so no margin; where nothing is left out there is none.
+    margin = minimum(select(where, m * gap, infinite), margin)
+    return margin, minimum(select(where, gap, infinite), smallest)
+
+
+@inlined
+def costlier(where, pay, part, cell, most, spot):
+    """The larger payment and its cell: the first counts even where its part underflows, then the largest."""
+    nothing = broadcast(-1.0)
+    paid = select(where, select(at_most(pay, zero_lanes()), nothing, part), nothing)
+    less = at_most(paid, most)
+    return select(less, most, paid), select(less, spot, broadcast(float(cell)))
+
+
+@inner
+def paying_rounds(first, rounds, out):
+    """The rounds whose price is paid somewhere, a bit each."""
+    found = np.int64(0)
+    for i in range(rounds):
+        if out.prices[first + i] > 0.0 and out.finite[first + i]:
+            found |= 1 << i
+    return found
+
+
+@inner
+def tell_cells(problem, given, words, shift, lanes, most, spot, first, walk, out):
+    """The costliest cells of the rounds ``lanes``: their step, state, action and best action."""
+    _, states, actions = problem.shape
+    store(walk.paid, 0, most)
+    store(walk.paid, LANES, spot)
+    for i in range(LANES):
+        t, cell = first + i, np.int64(walk.paid[LANES + i])
+        if not (lanes >> i) & 1 or cell < 0:
+            continue
+        h, s = cell // states, cell % states
+        row = h * problem.per_step + s * actions
+        held = best = np.int64(0)
+        for a in range(actions - 1, -1, -1):
+            if (np.int64(words[cell * actions + a]) >> (shift + i + 1)) & 1:
+                best = np.int64(a)
+        for a in range(actions):  # the last one that was better than those before it
+            if (np.int64(walk.better[cell * actions + a]) >> (shift + i)) & 1:
+                held = np.int64(a)
+        twins, lengths = problem.twins, problem.lengths
+        out.cell_prices[t] = walk.paid[i]
+        out.cells[t, 0], out.cells[t, 1] = h, s
+        out.cells[t, 2] = shortest_named(given, t, h, s, row, held, actions, twins, lengths)
+        out.cells[t, 3] = shortest_named(given, t, h, s, row, best, actions, twins, lengths)
+
+
+@inlined
+def tell_step(paid, lanes, first, h, walk, out):
+    """What the rounds ``lanes`` pay at step h."""
+    store(walk.paid, 0, paid)
+    for i in range(LANES):
+        if (lanes >> i) & 1:
+            out.by_step[first + i, h] = walk.paid[i]
+
+
+@inner
+def weigh_faces(problem, rows, indptr, indices, weights, given, words, walk, first, rounds, freed, out):
+    """Faces, margins and where prices are paid, of the at most LANES rounds from ``first``.
+
+    ``freed``: the rounds in which somewhere nothing is allowed that was tied before.
+    """
+    steps, states, actions = problem.shape
+    ptr, idx = problem.ptr, problem.idx
+    zero = zero_lanes()
+    tally = np.zeros(2 + PLANES, np.int64)
+    changed = choices = np.int64(0)
+    margin = smallest = broadcast(np.inf)
+    most = spot = broadcast(-1.0)
+    wanted = paying_rounds(first, rounds, out)
+    _begin(problem, walk, (1 << (rounds + 1)) - 1)
+    for h in range(steps):
+        here, ahead = (h & 1) * states, states - (h & 1) * states
+        paid = zero
+        for j in range(ptr[h], ptr[h + 1]):
+            s = np.int64(item(idx, j))
+            reached = np.int64(item(walk.reach, here + s))
+            if reached == 0:
+                continue
+            walk.reach[np.uint64(here + s)] = 0
+            cell = h * states + s
+            place = h * walk.stride + s * walk.width
+            m = load(walk.mass, (here + s) * LANES) if reached > 1 else zero
+            yesterday = shifted(m, item(walk.carry, cell) if reached & 1 else 0.0)
+            walk.carry[np.uint64(cell)] = last_lane(m)
+            margin, smallest = nearer(reached >> 1, m, load(walk.gap, place), margin, smallest)
+            pay = load(walk.pay, place)
+            part = yesterday * pay
+            paid = paid + part
+            most, spot = costlier(mask_of(reached), pay, part, cell, most, spot)
+            seen = np.int64(0)
+            for a in range(actions):
+                kept = np.int64(item(words, cell * actions + a)) & reached
+                if kept == 0:
+                    continue
+                changed |= kept ^ (kept >> 1)
+                again = seen & kept
+                seen |= kept
+                if again != 0:
+                    choices |= again
+                    _count(tally[2:], again)
+                if h + 1 < steps:
+                    row = h * problem.per_step + s * actions + a
+                    _spread(walk.mass, walk.reach, ahead, row, kept, m, False, rows, indptr, indices, weights)
+        tell_step(paid, wanted, first, h, walk, out)
+    tally[0], tally[1] = changed, choices
+    tell_faces(tally, first, rounds, out)
+    tell_cells(problem, given, words, 0, wanted, most, spot, first, walk, out)
+    tell_margins(problem, margin, smallest, first, rounds, walk, out)
+    # Yesterday's walk was that of the plan that attains the price only if it had no choice.
+    strayed = wanted & (choices | freed)
+    if strayed:
+        follow_choices(problem, rows, indptr, indices, weights, given, words, walk, 0, first, strayed, out)
+    several = choices >> 1 & ((1 << rounds) - 1)
+    if several and not problem.certain:
+        least_paths(problem, rows, indptr, indices, weights, words, walk, 0, first, several, out)
+
+
+@inner
+def tell_margins(problem, margin, smallest, first, rounds, walk, out):
+    """The margins of single plans; in problems without chance all states are reached for sure."""
+    store(walk.paid, 0, smallest if problem.certain else margin)
+    store(walk.paid, LANES, smallest)
+    for i in range(rounds):
+        out.margins[first + i] = 0.0 if walk.paid[i] < SMALLEST_EXACT else walk.paid[i]
+        out.advantage_gaps[first + i] = walk.paid[LANES + i]
+        exactly = out.vertex[first + i] or problem.certain
+        out.margin_exact[first + i] = exactly and out.margins[first + i] > 0.0
+
+
+@inner
+def follow_choices(problem, rows, indptr, indices, weights, given, words, walk, shift, first, lanes, out):
+    """Where the price of the rounds ``lanes`` is paid, along the actions that attain it.
+
+    ``shift``: of the first lane in words and records.
+    """
+    steps, states, actions = problem.shape
+    most = spot = broadcast(-1.0)
+    _begin(problem, walk, lanes << 1)
+    for h in range(steps):
+        here, ahead = (h & 1) * states, states - (h & 1) * states
+        paid = zero_lanes()
+        for j in range(problem.ptr[h], problem.ptr[h + 1]):
+            s = np.int64(item(problem.idx, j))
+            reached = np.int64(item(walk.reach, here + s))
+            if reached == 0:
+                continue
+            walk.reach[np.uint64(here + s)] = 0
+            cell = h * states + s
+            m = load(walk.mass, (here + s) * LANES)
+            pay = load(walk.pay, h * walk.stride + s * walk.width + shift)
+            where = mask_of(reached >> 1)
+            part = select(where, m * pay, zero_lanes())
+            paid = paid + part
+            most, spot = costlier(where, pay, part, cell, most, spot)
+            left = reached
+            for a in range(actions - 1 if h + 1 < steps else -1, -1, -1):
+                # The last one that was better than those before it.
+                kept = np.int64(item(walk.better, cell * actions + a)) >> shift << 1 & left
+                left &= ~kept
+                if kept:
+                    row = h * problem.per_step + s * actions + a
+                    _spread(walk.mass, walk.reach, ahead, row, kept, m, False, rows, indptr, indices, weights)
+        tell_step(paid, lanes, first, h, walk, out)
+    tell_cells(problem, given, words, shift, lanes, most, spot, first, walk, out)
+
+
+@inner
+def least_paths(problem, rows, indptr, indices, weights, words, walk, shift, first, lanes, out):
+    """The margins of the rounds ``lanes``, whose faces have several plans: by the least probable path."""
+    steps, states, actions = problem.shape
+    margin = broadcast(np.inf)
+    _begin(problem, walk, lanes << 1)
+    for h in range(steps):
+        here, ahead = (h & 1) * states, states - (h & 1) * states
+        for j in range(problem.ptr[h], problem.ptr[h + 1]):
+            s = np.int64(item(problem.idx, j))
+            reached = np.int64(item(walk.reach, here + s))
+            if reached == 0:
+                continue
+            walk.reach[np.uint64(here + s)] = 0
+            m = load(walk.mass, (here + s) * LANES)
+            gap = load(walk.gap, h * walk.stride + s * walk.width + shift)
+            margin, _ = nearer(reached >> 1, m, gap, margin, margin)
+            for a in range(actions if h + 1 < steps else 0):
+                word = (h * states + s) * actions + a
+                kept = np.int64(item(words, word)) >> shift & reached
+                if kept:
+                    row = h * problem.per_step + s * actions + a
+                    _spread(walk.mass, walk.reach, ahead, row, kept, m, True, rows, indptr, indices, weights)
+    store(walk.paid, 0, margin)
+    for i in range(LANES):
+        if (lanes >> i) & 1:
+            out.margins[first + i] = 0.0 if walk.paid[i] < SMALLEST_EXACT else walk.paid[i]
+            out.margin_exact[first + i] = False

@@ -2,22 +2,25 @@
 
 The rounds of a block are the lanes of vector registers, since plain numba loops over them are not vectorised
 reliably. Nothing mixes two lanes, and there is no fast-math flag: a lane holds the same bits whatever stands
-beside it. A value is two vectors ``<4 x double>``, one 256-bit register each, and every operation is emitted
-piece by piece: of one wide vector LLVM would narrow the masks to bytes and widen them again, which costs more
-than the arithmetic. More: docs/details/kernels.md.
+beside it. A value is as many vectors as it takes registers, and every operation is emitted piece by piece:
+where one register does not hold it all, LLVM would narrow the masks of one wide vector to bytes and widen
+them again, which costs more than the arithmetic. More: docs/details/kernels.md.
 """
 
 from __future__ import annotations
 
 import operator
-from functools import wraps
+from functools import reduce, wraps
+from itertools import pairwise
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable, types
 
-LANES = 8
-PIECE = 4
+from normalfan._kernels.buffers import LANES
+
+PIECE = 8 if binding.get_host_cpu_features().get("avx512vl") else 4  # float64 in a register
+FOUR = 4  # columns that are transposed at a time
 FIRSTS = range(0, LANES, PIECE)  # the first lane of each piece
 
 DOUBLE = ir.DoubleType()
@@ -25,6 +28,7 @@ INT64 = ir.IntType(64)
 INT32 = ir.IntType(32)
 NUMBERS = ir.VectorType(DOUBLE, PIECE)
 WORDS = ir.VectorType(INT64, PIECE)
+ROW = ir.VectorType(DOUBLE, FOUR)
 TRUTHS = ir.VectorType(ir.IntType(1), PIECE)
 
 
@@ -143,12 +147,12 @@ _define_operator(operator.truediv, "fdiv")
 @piecewise(lanes(lanes, lanes, lanes))
 def fma(builder, x, y, z):
     """x*y + z with a single rounding."""
-    return _call(builder, "fma.v4f64", NUMBERS, [x, y, z])
+    return _call(builder, f"fma.v{PIECE}f64", NUMBERS, [x, y, z])
 
 
 @piecewise(lanes(lanes))
 def absolute(builder, x):
-    return _call(builder, "fabs.v4f64", NUMBERS, [x])
+    return _call(builder, f"fabs.v{PIECE}f64", NUMBERS, [x])
 
 
 def _smaller(builder, x, y):
@@ -169,8 +173,7 @@ def maximum(builder, x, y):
 
 def _folded(builder, x, combine):
     """Fold the upper half of the lanes onto the lower until one is left."""
-    low, high = split(builder, x)
-    value = combine(builder, low, high)
+    value = reduce(lambda low, high: combine(builder, low, high), split(builder, x))
     while (half := value.type.count // 2) >= 1:
         low = take(builder, value, value, range(half))
         high = take(builder, value, value, range(half, 2 * half))
@@ -188,6 +191,20 @@ def total(builder, x):
 def least(builder, x):
     """The smallest lane."""
     return _folded(builder, x, _smaller)
+
+
+@emitted(lanes(lanes, types.float64))
+def shifted(builder, x, scalar):
+    """The scalar, then all lanes but the last, each one place further."""
+    pieces = [splat(builder, scalar), *split(builder, x)]
+    places = range(PIECE - 1, 2 * PIECE - 1)
+    return join(builder, [take(builder, *pair, places) for pair in pairwise(pieces)])
+
+
+@emitted(types.float64(lanes))
+def last_lane(builder, x):
+    """The last lane."""
+    return builder.extract_element(split(builder, x)[-1], number(PIECE - 1, INT32))
 
 
 # --- comparisons and bits --------------------------------------------------------
@@ -210,14 +227,16 @@ def bits_of(builder, where):
     """The mask as an integer, bit i for lane i."""
     bits = number(0)
     for first, piece in zip(FIRSTS, split(builder, where), strict=True):
-        four = builder.zext(builder.bitcast(piece, ir.IntType(PIECE)), INT64)
-        bits = builder.or_(bits, builder.shl(four, number(first)))
+        some = builder.zext(builder.bitcast(piece, ir.IntType(PIECE)), INT64)
+        bits = builder.or_(bits, builder.shl(some, number(first)))
     return bits
 
 
 @emitted(mask(types.int64))
 def mask_of(builder, bits):
     """The mask whose lane i is bit i of the integer."""
+    if PIECE == LANES:  # which is what a mask is to the processor
+        return join(builder, [builder.bitcast(builder.trunc(bits, ir.IntType(LANES)), TRUTHS)])
     word = splat(builder, bits)
     pieces = []
     for first in FIRSTS:
@@ -238,8 +257,8 @@ def overlay(builder, x, y):
 def any_bit(builder, x):
     """Whether any bit of any lane is set."""
     wide = ir.IntType(64 * PIECE)
-    low, high = (builder.bitcast(piece, wide) for piece in split(builder, x))
-    return builder.icmp_unsigned("!=", builder.or_(low, high), ir.Constant(wide, 0))
+    pieces = (builder.bitcast(piece, wide) for piece in split(builder, x))
+    return builder.icmp_unsigned("!=", reduce(builder.or_, pieces), ir.Constant(wide, 0))
 
 
 @emitted(types.int64(types.uint64))
@@ -318,55 +337,142 @@ def prefetch_items(typingctx, buffer, start):
     def codegen(context, builder, signature, args):
         first = _item_pointer(context, builder, buffer, *args)
         for i in range(0, 2 * LANES, 8):
-            place = builder.bitcast(builder.gep(first, [number(i)]), ir.IntType(8).as_pointer())
-            # For reading, into every level of the cache, data.
-            _call(builder, "prefetch.p0", ir.VoidType(), [place, *(number(v, INT32) for v in (0, 3, 1))])
+            _ask(builder, builder.bitcast(builder.gep(first, [number(i)]), ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
 
     return types.none(buffer, types.intp), codegen
 
 
-@emitted(lanes(types.intp, types.intp, types.intp))
-def gather(builder, address, stride, last):
-    """Lane i from the float64 at ``address + min(i, last) * stride`` bytes; no clamp in a whole block."""
-    slot = cgutils.alloca_once(builder, ir.ArrayType(NUMBERS, len(FIRSTS)))
-    whole = builder.icmp_signed(">=", last, number(LANES - 1))
-    with builder.if_else(whole, likely=True) as (straight, clamped):
-        with straight:
-            pieces = []
-            for first in FIRSTS:
-                piece = ir.Constant(NUMBERS, ir.Undefined)
-                for k in range(PIECE):
-                    loss = _read_at(builder, address, stride, number(first + k), DOUBLE)
-                    piece = builder.insert_element(piece, loss, number(k, INT32))
-                pieces.append(piece)
-            builder.store(join(builder, pieces), slot)
-        with clamped:
-            slots = builder.bitcast(slot, DOUBLE.as_pointer())
-            with cgutils.for_range(builder, number(LANES)) as loop:
-                beyond = builder.icmp_signed(">", loop.index, last)
-                i = builder.select(beyond, last, loop.index)
-                loss = _read_at(builder, address, stride, i, DOUBLE)
-                builder.store(loss, builder.gep(slots, [loop.index]))
-    return builder.load(slot)
+@intrinsic
+def prefetch_at(typingctx, address):
+    """Ask for the cache line of a byte address."""
+
+    def codegen(context, builder, signature, args):
+        _ask(builder, builder.inttoptr(args[0], ir.IntType(8).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.none(types.intp), codegen
+
+
+def _ask(builder, place) -> None:
+    # For reading, into every level of the cache, data.
+    _call(builder, "prefetch.p0", ir.VoidType(), [place, *(number(v, INT32) for v in (0, 3, 1))])
+
+
+def _loss_type(unit) -> ir.Type:
+    """The LLVM type of numbers in memory, of which ``unit`` is numba's type."""
+    return ir.FloatType() if unit == types.float32 else DOUBLE
+
+
+def _read_number(builder, start, stride, i, kind):
+    """The number of type ``kind`` at ``start + i * stride`` bytes, as a float64."""
+    value = _read_at(builder, start, stride, i, kind)
+    value.align = 4 if kind == ir.FloatType() else 8
+    return value if kind == DOUBLE else builder.fpext(value, DOUBLE)
 
 
 @intrinsic
-def columns(typingctx, address, stride):
-    """Four gathers of a whole block at once, from ``address`` and the three float64 after it.
+def number_at(typingctx, address, unit):
+    """The number of the type of ``unit`` at a byte address, as a float64."""
+
+    def codegen(context, builder, signature, args):
+        return _read_number(builder, args[0], number(0), number(0), _loss_type(unit))
+
+    return types.float64(types.intp, unit), codegen
+
+
+def _read_beside(builder, address, kind):
+    """Lanes from numbers that lie side by side."""
+    pieces = []
+    for first in FIRSTS:
+        row = _read_at(
+            builder,
+            address,
+            number(first),
+            number(4 if kind == ir.FloatType() else 8),
+            ir.VectorType(kind, PIECE),
+        )
+        row.align = 4
+        pieces.append(row if kind == DOUBLE else builder.fpext(row, NUMBERS))
+    return join(builder, pieces)
+
+
+@intrinsic
+def gather(typingctx, address, stride, last, unit):
+    """Lane i from the number at ``address + min(i, last) * stride`` bytes; no clamp in a whole block."""
+    kind = _loss_type(unit)
+
+    def codegen(context, builder, signature, args):
+        address, stride, last, _ = args
+        slot = cgutils.alloca_once(builder, ir.ArrayType(NUMBERS, len(FIRSTS)))
+        whole = builder.icmp_signed(">=", last, number(LANES - 1))
+        beside = builder.icmp_signed("==", stride, number(4 if kind == ir.FloatType() else 8))
+        with builder.if_else(whole, likely=True) as (straight, clamped):
+            with straight, builder.if_else(beside) as (one_after_the_other, apart):
+                with one_after_the_other:
+                    builder.store(_read_beside(builder, address, kind), slot)
+                with apart:
+                    pieces = []
+                    for first in FIRSTS:
+                        piece = ir.Constant(NUMBERS, ir.Undefined)
+                        for k in range(PIECE):
+                            loss = _read_number(builder, address, stride, number(first + k), kind)
+                            piece = builder.insert_element(piece, loss, number(k, INT32))
+                        pieces.append(piece)
+                    builder.store(join(builder, pieces), slot)
+            with clamped:
+                slots = builder.bitcast(slot, DOUBLE.as_pointer())
+                with cgutils.for_range(builder, number(LANES)) as loop:
+                    beyond = builder.icmp_signed(">", loop.index, last)
+                    i = builder.select(beyond, last, loop.index)
+                    loss = _read_number(builder, address, stride, i, kind)
+                    builder.store(loss, builder.gep(slots, [loop.index]))
+        return builder.load(slot)
+
+    return lanes(types.intp, types.intp, types.intp, unit), codegen
+
+
+@emitted(types.none(types.intp, types.intp, types.intp, lanes))
+def scatter(builder, address, stride, last, x):
+    """Lane i to the float64 at ``address + i * stride`` bytes, up to lane ``last``."""
+    slot = cgutils.alloca_once(builder, ir.ArrayType(NUMBERS, len(FIRSTS)))
+    builder.store(x, slot)
+    slots = builder.bitcast(slot, DOUBLE.as_pointer())
+    with cgutils.for_range(builder, builder.add(last, number(1))) as loop:
+        place = builder.add(address, builder.mul(stride, loop.index))
+        number_there = builder.load(builder.gep(slots, [loop.index]))
+        builder.store(number_there, builder.inttoptr(place, DOUBLE.as_pointer()))
+    return ir.Constant(ir.IntType(8).as_pointer(), None)
+
+
+@intrinsic
+def columns(typingctx, address, stride, unit):
+    """Four gathers of a whole block at once, from ``address`` and the three numbers after it.
 
     Rows are transposed in registers, so that every cache line is touched once instead of once a column.
     """
-    four = types.UniTuple(lanes, PIECE)
+    four = types.UniTuple(lanes, FOUR)
+    kind = ir.VectorType(_loss_type(unit), FOUR)
 
     def codegen(context, builder, signature, args):
-        blocks = []
-        for first in FIRSTS:
-            rows = [_read_at(builder, *args, number(first + k), NUMBERS) for k in range(PIECE)]
-            blocks.append(_transpose(builder, rows))
-        return context.make_tuple(builder, four, [join(builder, c) for c in zip(*blocks, strict=True)])
+        halves = []
+        for first in range(0, LANES, FOUR):
+            rows = [_read_at(builder, *args[:2], number(first + k), kind) for k in range(FOUR)]
+            for row in rows:
+                row.align = 4
+            halves.append(_transpose(builder, [_widened(builder, row) for row in rows]))
+        found = []
+        for low, high in zip(*halves, strict=True):
+            pieces = [take(builder, low, high, range(LANES))] if PIECE == LANES else [low, high]
+            found.append(join(builder, pieces))
+        return context.make_tuple(builder, four, found)
 
-    return four(types.intp, types.intp), codegen
+    return four(types.intp, types.intp, unit), codegen
+
+
+def _widened(builder, row):
+    """A row of float64 made of what may be float32."""
+    return row if row.type == ROW else builder.fpext(row, ROW)
 
 
 def _transpose(builder, rows):
@@ -374,3 +480,49 @@ def _transpose(builder, rows):
     even = [take(builder, rows[k], rows[k + 1], [0, 4, 2, 6]) for k in (0, 2)]
     odd = [take(builder, rows[k], rows[k + 1], [1, 5, 3, 7]) for k in (0, 2)]
     return [take(builder, *pair, low) for low in ([0, 1, 4, 5], [2, 3, 6, 7]) for pair in (even, odd)]
+
+
+# --- a tile of a matrix product -----------------------------------------------------
+
+TILE_ROWS = 12 * PIECE // LANES  # their sums fill twelve registers, whatever the size of these
+
+
+@intrinsic
+def multiply_tile(typingctx, rows, states, first, most, values, start, out, place, stride):
+    """out[place + r * stride :] = sum over k of rows[first + min(r, most), k] * values[start + k * LANES :].
+
+    For r below TILE_ROWS and LANES columns at once, each summed in ascending order; rows are [any, states].
+    """
+
+    def codegen(context, builder, signature, args):
+        rows_array, states, first, most, values_array, start, out_array, place, stride = args
+        base = context.make_array(rows)(context, builder, rows_array).data
+        chosen = []
+        for r in range(TILE_ROWS):
+            beyond = builder.icmp_signed("<", most, number(r))
+            row = builder.add(first, builder.select(beyond, most, number(r)))
+            chosen.append(builder.gep(base, [builder.mul(row, states)]))
+        sums = [[cgutils.alloca_once(builder, NUMBERS) for _ in FIRSTS] for _ in chosen]
+        for row in sums:
+            for slot in row:
+                builder.store(ir.Constant(NUMBERS, None), slot)
+        values_start = _item_pointer(context, builder, values, values_array, start)
+        with cgutils.for_range(builder, states) as loop:
+            column = builder.gep(values_start, [builder.mul(loop.index, number(LANES))])
+            pieces = [_read(builder, piece) for piece in _piece_pointers(builder, column)]
+            for row, slots in zip(chosen, sums, strict=True):
+                weight = splat(builder, builder.load(builder.gep(row, [loop.index])))
+                for piece, slot in zip(pieces, slots, strict=True):
+                    more = [weight, piece, builder.load(slot)]
+                    builder.store(_call(builder, f"fma.v{PIECE}f64", NUMBERS, more), slot)
+        for r, slots in enumerate(sums):
+            beyond = builder.icmp_signed("<", most, number(r))
+            row = builder.select(beyond, most, number(r))
+            target = builder.add(place, builder.mul(row, stride))
+            pointers = _piece_pointers(builder, _item_pointer(context, builder, out, out_array, target))
+            for pointer, slot in zip(pointers, slots, strict=True):
+                builder.store(builder.load(slot), pointer).align = 8
+        return context.get_dummy_value()
+
+    size = types.intp
+    return types.none(rows, size, size, size, values, size, out, size, size), codegen

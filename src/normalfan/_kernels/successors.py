@@ -10,21 +10,20 @@ Rounds with a near-tie are marked ``near`` and read again. Layout and reasons: d
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from normalfan._kernels.buffers import Problem, Swept, aligned_zeros, allocate
+from normalfan._kernels.buffers import LANES, Problem, Swept, aligned_zeros, allocate
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.forward import keep_faces, walk_block
+from normalfan._kernels.forward import AHEAD, keep_faces, weigh_faces
 from normalfan._kernels.lanes import (
-    LANES,
     absolute,
     any_bit,
     at_most,
     bits_of,
     broadcast,
-    columns,
     fma,
-    gather,
     item,
     load,
     mask_of,
@@ -36,55 +35,59 @@ from normalfan._kernels.lanes import (
     store,
     zero_lanes,
 )
+from normalfan._kernels.losses import (
+    Given,
+    add_move,
+    add_moves,
+    ask_for_losses,
+    four_losses,
+    one_loss,
+    read_losses,
+)
 
 ALL = (1 << LANES) - 1
 WORD = np.uint16  # of the rounds of a block, and of the one before it
 BLOCKS = 7  # blocks that share a forward pass: 56 rounds and the one before fit a signed word
-AHEAD = 10  # successors to ask for in advance; their values are scattered over the third cache
+SOON = 6  # states from now on whose losses are asked for
+NEAR, SOUND, CLOSED, FREED = 0, 1, 2, 3  # sets of lanes: doubtful; finite; nothing allowed; freed of what was
+
+
+class Room(NamedTuple):
+    """Work space of a sweep."""
+
+    words: np.ndarray  # WORD [blocks of a forward pass * H*S*A]
+    values: np.ndarray  # float64 [3*S*2*LANES] V and W of this step, the next, and zeros after the last
+    scratch: np.ndarray  # float64 [3*A*LANES] losses of a state, its Q, and E[W']
+    flags: np.ndarray  # int64 [4] of the block
 
 
 @inlined
-def read_losses(address, lane_stride, action_stride, last, actions, scratch):
-    """Copy the losses of one state to scratch, one row of lanes an action."""
-    a = 0
-    if action_stride == 8 and last == LANES - 1:
-        while a + 4 <= actions:
-            l0, l1, l2, l3 = columns(address + a * 8, lane_stride)
-            store(scratch, a * LANES, l0)
-            store(scratch, (a + 1) * LANES, l1)
-            store(scratch, (a + 2) * LANES, l2)
-            store(scratch, (a + 3) * LANES, l3)
-            a += 4
-    while a < actions:
-        store(scratch, a * LANES, gather(address + a * action_stride, lane_stride, last))
-        a += 1
-
-
-@inlined
-def _expect(values, ahead, row, actions, indptr, indices, weights, scratch):
-    """E[V' | row + a] and E[W' | row + a] of every action, to rows a and A + a of scratch."""
-    final = len(indices) - 1
-    for a in range(actions):
+def _expect(values, ahead, row, a, actions, indptr, indices, weights, scratch):
+    """E[V' | row], and E[W' | row] to scratch."""
+    if weights is None:
+        place = ahead + item(indices, row) * 2 * LANES
+        v = load(values, place)
+    else:
+        final = len(indices) - 1
         v = w = zero_lanes()
-        for p in range(item(indptr, row + a), item(indptr, row + a + 1)):
-            soon = item(indices, min(p + AHEAD, final))
-            prefetch_items(values, ahead + soon * 2 * LANES)
+        for p in range(item(indptr, row), item(indptr, row + 1)):
+            prefetch_items(values, ahead + item(indices, min(p + AHEAD, final)) * 2 * LANES)
             weight = broadcast(item(weights, p))
             place = ahead + item(indices, p) * 2 * LANES
             v = fma(weight, load(values, place), v)
             w = fma(weight, load(values, place + LANES), w)
-        store(scratch, a * LANES, v)
-        store(scratch, (actions + a) * LANES, w)
+        store(scratch, (2 * actions + a) * LANES, w)
+    return v
 
 
 @inlined
-def _onward(part, values, ahead, row, a, actions, indices, weights, scratch):
-    """E[V' | row + a] (part 0) or E[W' | row + a] (part 1)."""
+def _expect_held(values, ahead, row, a, actions, indices, weights, scratch):
+    """E[W' | row], which `_expect` found."""
     if weights is None:
-        onward = load(values, ahead + item(indices, row + a) * 2 * LANES + part * LANES)
+        w = load(values, ahead + item(indices, row) * 2 * LANES + LANES)
     else:
-        onward = load(scratch, (part * actions + a) * LANES)
-    return onward
+        w = load(scratch, (2 * actions + a) * LANES)
+    return w
 
 
 @inner
@@ -93,14 +96,14 @@ def _examine(actions, upper, v, scratch):
     zero = zero_lanes()
     doubtful = unbounded = zero
     for a in range(actions):
-        d = load(scratch, a * LANES) - v
+        d = load(scratch, (actions + a) * LANES) - v
         unbounded = fma(d, zero, unbounded)
         doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
     return ~bits_of(at_most(doubtful, zero)), bits_of(at_most(unbounded, zero))
 
 
 @inner
-def examine_infinite(address, strides, last, actions, found, start, stride, base, word, shift, words):
+def examine_infinite(actions, scratch, found, start, stride, base, word, shift, words):
     """At a state where some advantage, ``found`` less ``base``, is not finite, three sets of lanes:
 
     all is finite but what is not allowed; nothing is allowed that was tied before; nothing is allowed at all.
@@ -111,7 +114,7 @@ def examine_infinite(address, strides, last, actions, found, start, stride, base
     unbounded = zero
     able = kept = np.int64(0)
     for a in range(actions):
-        forbidden = at_most(infinite, gather(address + a * strides[3], strides[0], last))
+        forbidden = at_most(infinite, load(scratch, a * LANES))
         d = load(found, start + a * stride) - base
         unbounded = fma(select(forbidden, zero, d), zero, unbounded)
         allowed = ~bits_of(forbidden)
@@ -124,7 +127,7 @@ def examine_infinite(address, strides, last, actions, found, start, stride, base
 
 
 @inner
-def unexplained(address, strides, last, actions, row, word, shift, words, twins):
+def unexplained(actions, scratch, row, word, shift, words, twins):
     """The lanes (bit i + shift) in which two tied actions differ in loss or successors: maybe rounding."""
     seen = np.int64(0)
     several = np.int64(0)
@@ -132,8 +135,7 @@ def unexplained(address, strides, last, actions, row, word, shift, words, twins)
         tied = np.int64(item(words, word + a)) >> shift
         b = np.int64(item(twins, row + a))
         if b < a:
-            mine = gather(address + a * strides[3], strides[0], last)
-            first = gather(address + b * strides[3], strides[0], last)
+            mine, first = load(scratch, a * LANES), load(scratch, b * LANES)
             same = bits_of(at_most(mine, first)) & bits_of(at_most(first, mine))
             tied &= ~(same & np.int64(item(words, word + b)) >> shift)
         several |= seen & tied
@@ -142,95 +144,131 @@ def unexplained(address, strides, last, actions, row, word, shift, words, twins)
 
 
 @inner
-def _hold_freely(free, w, row, ahead, actions, v, indices, weights, values, scratch):
+def _hold_freely(free, w, row, ahead, actions, v, indices, weights, room):
     """W, where in the lanes ``free`` every action may hold the state."""
     infinite = broadcast(np.inf)
     for a in range(actions):
-        held = _onward(1, values, ahead, row, a, actions, indices, weights, scratch)
-        w = minimum(select(mask_of(free), load(scratch, a * LANES) - v + held, infinite), w)
+        held = _expect_held(room.values, ahead, row + a, a, actions, indices, weights, room.scratch)
+        cost = load(room.scratch, (actions + a) * LANES) - v + held
+        w = minimum(select(mask_of(free), cost, infinite), w)
     return w
 
 
 @inner
-def _record(word, free, row, ahead, actions, v, indices, weights, words, values, scratch, walk):
-    """What the walks need of one state: the action that holds it, what it pays, the least gap."""
-    zero = zero_lanes()
+def _record(free, row, ahead, cell, place, actions, v, indices, weights, room, word, walk):
+    """What the walks need of one state, where in some lanes something is not allowed."""
     infinite = broadcast(np.inf)
     w = least = infinite
-    choice = paid = zero
+    paid = zero_lanes()
     for a in range(actions):
-        d = load(scratch, a * LANES) - v
-        held = _onward(1, values, ahead, row, a, actions, indices, weights, scratch)
-        cost = select(mask_of(np.int64(item(words, word + a)) | free), d + held, infinite)
+        d = load(room.scratch, (actions + a) * LANES) - v
+        held = _expect_held(room.values, ahead, row + a, a, actions, indices, weights, room.scratch)
+        cost = select(mask_of(np.int64(item(room.words, word + a)) | free), d + held, infinite)
         keep = at_most(w, cost)
-        choice = select(keep, choice, broadcast(float(a)))
+        walk.better[np.uint64(cell + a)] = ~bits_of(keep)
         paid = select(keep, paid, d)
-        least = minimum(select(at_most(d, zero), infinite, d), least)
+        least = minimum(select(at_most(d, zero_lanes()), infinite, d), least)
         w = minimum(cost, w)
-    place = word // actions * LANES
-    store(walk.pick, place, choice)
     store(walk.pay, place, paid)
     store(walk.gap, place, least)
 
 
+@inlined
+def _ask_ahead(problem, given, first, rounds, h, j, actions):
+    """Ask for the losses of the state that comes SOON after the j-th of all steps, here or one step back."""
+    soon, back = j + SOON, h
+    if soon >= problem.ptr[h + 1]:
+        back = h - 1
+        soon += problem.ptr[max(back, 0)] - problem.ptr[h + 1]
+    if back >= 0 and soon < problem.ptr[back + 1]:
+        ask_for_losses(given, first, rounds, back, item(problem.idx, soon), actions)
+
+
+@inlined
+def _pass_by(given, first, last, h, begin, end, actions, scratch, l1, l2, linf):
+    """The norms with the moves of the states from ``begin`` to ``end`` added to them."""
+    for s in range(begin, end):
+        ask_for_losses(given, first, last + 1, h, min(s + SOON, end - 1), actions)
+        read_losses(given, first, last, h, s, actions, scratch)
+        l1, l2, linf = add_moves(given, first, h, s, actions, scratch, l1, l2, linf)
+    return l1, l2, linf
+
+
 @inner
 def _back_step(
-    problem, indptr, indices, weights, address, strides, last, h, here, ahead, word_base, earlier, rule,
-    scale, words, values, scratch, walk,
-):  # fmt: skip
-    """One step of the recursion for one block; returns (max |V|; doubtful, finite, closed lanes).
+    problem, indptr, indices, weights, given, first, last, h, block, earlier, rule, scale, room, walk
+):
+    """One step of the recursion for one block; returns max |V|, and with detail adds up the moves.
 
-    ``here`` and ``ahead`` are offsets of layers of values; ``earlier`` leads to the word of the block before.
+    ``block``: where its words begin; ``earlier`` leads to the word of the block before.
     """
-    actions = problem.shape[2]
+    steps, states, actions = problem.shape
+    idx, values, scratch, words = problem.idx, room.values, room.scratch, room.words
+    layer = states * 2 * LANES
+    here = (h & 1) * layer
+    ahead = 2 * layer if h + 1 == steps else layer - here
     zero = zero_lanes()
     infinite = broadcast(np.inf)
     slope = broadcast(rule[1])
     floor = fma(slope, scale, broadcast(rule[0]))
-    whole = strides[3] == 8 and last == LANES - 1
+    whole = given.strides[3] == given.size and last == LANES - 1
     largest = zero
-    near = np.int64(0)
-    finite = np.int64(-1)
-    closed = np.int64(0)
-    idx, twins = problem.idx, problem.twins
+    next_state = np.int64(0)
+    if walk is not None:
+        l1, l2, linf = load(walk.norms, 0), load(walk.norms, LANES), load(walk.norms, 2 * LANES)
     for j in range(problem.ptr[h], problem.ptr[h + 1]):
         s = np.int64(item(idx, j))
+        cell = (h * states + s) * actions
         row = h * problem.per_step + s * actions
-        word = word_base + s * actions
-        place = address + s * strides[2]
-        if weights is not None:
-            _expect(values, ahead, row, actions, indptr, indices, weights, scratch)
+        word = block + cell
+        if walk is not None:
+            # No policy comes to the states between, but losses move there too.
+            l1, l2, linf = _pass_by(given, first, last, h, next_state, s, actions, scratch, l1, l2, linf)
+            next_state = s + 1
+        _ask_ahead(problem, given, first, last + 1, h, j, actions)
         v = infinite
         a = 0
         if whole:
             while a + 4 <= actions:
-                l0, l1, l2, l3 = columns(place, strides[0])
-                q0 = l0 + _onward(0, values, ahead, row, a, actions, indices, weights, scratch)
-                q1 = l1 + _onward(0, values, ahead, row, a + 1, actions, indices, weights, scratch)
-                q2 = l2 + _onward(0, values, ahead, row, a + 2, actions, indices, weights, scratch)
-                q3 = l3 + _onward(0, values, ahead, row, a + 3, actions, indices, weights, scratch)
-                store(scratch, a * LANES, q0)
-                store(scratch, (a + 1) * LANES, q1)
-                store(scratch, (a + 2) * LANES, q2)
-                store(scratch, (a + 3) * LANES, q3)
+                x0, x1, x2, x3 = four_losses(given, first, h, s, a)
+                q0 = x0 + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
+                q1 = x1 + _expect(
+                    values, ahead, row + a + 1, a + 1, actions, indptr, indices, weights, scratch
+                )
+                q2 = x2 + _expect(
+                    values, ahead, row + a + 2, a + 2, actions, indptr, indices, weights, scratch
+                )
+                q3 = x3 + _expect(
+                    values, ahead, row + a + 3, a + 3, actions, indptr, indices, weights, scratch
+                )
+                store(scratch, (actions + a) * LANES, q0)
+                store(scratch, (actions + a + 1) * LANES, q1)
+                store(scratch, (actions + a + 2) * LANES, q2)
+                store(scratch, (actions + a + 3) * LANES, q3)
+                if walk is not None:
+                    l1, l2, linf = add_move(given, first, h, s, a, x0, l1, l2, linf)
+                    l1, l2, linf = add_move(given, first, h, s, a + 1, x1, l1, l2, linf)
+                    l1, l2, linf = add_move(given, first, h, s, a + 2, x2, l1, l2, linf)
+                    l1, l2, linf = add_move(given, first, h, s, a + 3, x3, l1, l2, linf)
                 v = minimum(minimum(q0, q1), minimum(minimum(q2, q3), v))
                 a += 4
-                place += 32
         while a < actions:
-            losses = gather(place, strides[0], last)
-            q = losses + _onward(0, values, ahead, row, a, actions, indices, weights, scratch)
-            store(scratch, a * LANES, q)
+            loss = one_loss(given, first, last, h, s, a)
+            q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
+            store(scratch, (actions + a) * LANES, q)
+            if walk is not None:
+                l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
             v = minimum(q, v)
             a += 1
-            place += strides[3]
         size = absolute(v)
         upper = fma(size, slope, floor)
-        w = infinite
+        w = least = infinite
+        paid = zero
         evidence = zero
         seen = np.int64(0)
         several = np.int64(0)
         for a in range(actions):
-            d = load(scratch, a * LANES) - v
+            d = load(scratch, (actions + a) * LANES) - v
             close = at_most(d, upper)
             # Bits are left by what is close but not zero, and by what is not finite (0 * d is nan).
             evidence = overlay(evidence, select(close, d, d * zero))
@@ -239,30 +277,47 @@ def _back_step(
             words[np.uint64(word + a)] = now  # unsigned: numba need not look for a negative index
             several |= seen & now
             seen |= now
-            held = _onward(1, values, ahead, row, a, actions, indices, weights, scratch)
-            w = minimum(select(mask_of(now), d + held, infinite), w)
-        place = address + s * strides[2]
+            held = _expect_held(values, ahead, row + a, a, actions, indices, weights, scratch)
+            cost = select(mask_of(now), d + held, infinite)
+            if walk is not None:
+                keep = at_most(w, cost)
+                walk.better[np.uint64(cell + a)] = ~bits_of(keep)
+                paid = select(keep, paid, d)
+                least = minimum(select(close, infinite, d), least)
+            w = minimum(cost, w)
+        if walk is not None:
+            place = h * walk.stride + s * walk.width
+            store(walk.pay, place, paid)
+            store(walk.gap, place, least)
         if several > 1:  # bit 0 is the round before
-            near |= unexplained(place, strides, last, actions, row, word, 1, words, twins)
-        free = np.int64(0)
+            read_losses(given, first, last, h, s, actions, scratch)
+            room.flags[NEAR] |= unexplained(actions, scratch, row, word, 1, words, problem.twins)
         if any_bit(evidence):
             doubtful, bounded = _examine(actions, upper, v, scratch)
-            near |= doubtful
+            room.flags[NEAR] |= doubtful
             if bounded != ALL:
+                read_losses(given, first, last, h, s, actions, scratch)
                 bounded, free, shut = examine_infinite(
-                    place, strides, last, actions, scratch, 0, LANES, v, word, 0, words
+                    actions, scratch, scratch, actions * LANES, LANES, v, word, 0, words
                 )
-                finite &= bounded
-                closed |= shut
-                w = _hold_freely(free, w, row, ahead, actions, v, indices, weights, values, scratch)
+                room.flags[SOUND] &= bounded
+                room.flags[CLOSED] |= shut
+                room.flags[FREED] |= free
+                w = _hold_freely(free, w, row, ahead, actions, v, indices, weights, room)
                 nothing = mask_of(shut)
                 v, w, size = select(nothing, zero, v), select(nothing, zero, w), select(nothing, zero, size)
+                if walk is not None:
+                    place = h * walk.stride + s * walk.width
+                    _record(free, row, ahead, cell, place, actions, v, indices, weights, room, word, walk)
         largest = maximum(size, largest)
-        if walk is not None:
-            _record(word, free, row, ahead, actions, v, indices, weights, words, values, scratch, walk)
         store(values, here + s * 2 * LANES, v)
         store(values, here + s * 2 * LANES + LANES, w)
-    return largest, near, finite, closed
+    if walk is not None:
+        l1, l2, linf = _pass_by(given, first, last, h, next_state, states, actions, scratch, l1, l2, linf)
+        store(walk.norms, 0, l1)
+        store(walk.norms, LANES, l2)
+        store(walk.norms, 2 * LANES, linf)
+    return largest
 
 
 @inner
@@ -287,70 +342,81 @@ def _side_by_side(words, size, blocks, faces):
         faces[k] = word
 
 
-@kernel
-def sweep_kernel(problem, address, strides, rounds, rule, words, faces, values, scratch, out, walk):
-    """Sweep ``rounds`` rounds, whose losses ``address`` and ``strides`` (bytes) locate.
+@inner
+def _back(problem, given, first, rounds, block, earlier, rule, room, out, walk):
+    """The backward sweep of one block of rounds, and what it tells of them."""
+    scale = zero_lanes()
+    room.flags[:] = 0
+    room.flags[SOUND] = ALL
+    for h in range(problem.shape[0] - 1, -1, -1):
+        scale = scale + _back_step(
+            problem, problem.indptr, problem.indices, problem.weights, given, first, rounds - 1, h, block,
+            earlier, rule, scale, room, walk,
+        )  # fmt: skip
+    _start_mean(problem, room.values, 0, out.values, first, rounds, room.scratch)
+    _start_mean(problem, room.values, LANES, out.prices, first, rounds, room.scratch)
+    store(room.scratch, 0, scale)
+    for i in range(rounds):
+        out.near[first + i] = (room.flags[NEAR] >> i) & 1 == 1
+        out.finite[first + i] = (room.flags[SOUND] >> i) & 1 == 1
+        out.closed[first + i] = (room.flags[CLOSED] >> i) & 1 == 1
+        out.sizes[first + i] = room.scratch[i]
 
-    ``words`` has H*S*A for each block of a forward pass; ``faces`` is None when a pass has one block,
-    ``walk`` without detail.
-    """
+
+@kernel
+def price_kernel(problem, given, rounds, rule, room, faces, out):
+    """Sweep ``rounds`` rounds for their prices and faces; ``faces`` is None if a pass has one block."""
     steps, states, actions = problem.shape
-    layer = states * 2 * LANES
     size = steps * states * actions
-    blocks = len(words) // size
+    blocks = len(room.words) // size
     reach = np.zeros((2, states), np.int64)
     for start in range(0, rounds, blocks * LANES):
         stop = min(start + blocks * LANES, rounds)
         for first in range(start, stop, LANES):
-            valid = min(LANES, stop - first)
             block = (first - start) // LANES
             # The block before the first one of this pass is the last one of the pass before.
             earlier = -size if block > 0 else (blocks - 1) * size
-            scale = zero_lanes()
-            doubtful = np.int64(0)
-            bounded = np.int64(-1)
-            closed = np.int64(0)
-            for h in range(steps - 1, -1, -1):
-                here = (h & 1) * layer
-                ahead = 2 * layer if h + 1 == steps else layer - here
-                largest, doubtfully, boundedly, shut = _back_step(
-                    problem, problem.indptr, problem.indices, problem.weights,
-                    address + first * strides[0] + h * strides[1], strides, valid - 1, h, here, ahead,
-                    block * size + h * states * actions, earlier, rule, scale, words, values, scratch, walk,
-                )  # fmt: skip
-                scale = scale + largest
-                doubtful |= doubtfully
-                bounded &= boundedly
-                closed |= shut
-            _start_mean(problem, values, 0, out.values, first, valid, scratch)
-            _start_mean(problem, values, LANES, out.prices, first, valid, scratch)
-            store(scratch, 0, scale)
-            for i in range(valid):
-                out.near[first + i] = (doubtful >> i) & 1 == 1
-                out.finite[first + i] = (bounded >> i) & 1 == 1
-                out.closed[first + i] = (closed >> i) & 1 == 1
-                out.sizes[first + i] = scratch[i]
+            valid = min(LANES, stop - first)
+            _back(problem, given, first, valid, block * size, earlier, rule, room, out, None)
         if faces is None:
-            keep_faces(problem, words, reach, start, stop - start, out)
+            keep_faces(problem, room.words, reach, start, stop - start, out)
         else:
-            _side_by_side(words, size, (stop - start + LANES - 1) // LANES, faces)
+            _side_by_side(room.words, size, (stop - start + LANES - 1) // LANES, faces)
             keep_faces(problem, faces, reach, start, stop - start, out)
-        if walk is not None:
-            walk_block(problem, words, walk, start, stop - start, LANES, out)
 
 
-def sweep(problem: Problem, losses: np.ndarray, rule: tuple[float, float], detail: bool) -> Swept:
-    """Price the rounds ``losses`` [N,H,S,A], any strides; ``rule``: (floor, slope) of a near-tie."""
-    rounds, steps, states, actions = losses.shape
-    out, walk = allocate(rounds, steps, states, LANES, detail)
+@kernel
+def detail_kernel(problem, given, rounds, rule, room, out, walk):
+    """The same with detail: each block is walked while what its sweep left is near."""
+    for first in range(0, rounds, LANES):
+        valid = min(LANES, rounds - first)
+        walk.norms[:] = 0.0
+        _back(problem, given, first, valid, 0, 0, rule, room, out, walk)
+        for i in range(valid):
+            for k in range(3):
+                out.variations[first + i, k] = walk.norms[k * LANES + i]
+        weigh_faces(
+            problem, None, problem.indptr, problem.indices, problem.weights, given, room.words, walk, first,
+            valid, room.flags[FREED], out,
+        )  # fmt: skip
+
+
+def sweep(problem: Problem, rounds: int, given: Given, rule: tuple[float, float], *, detail: bool) -> Swept:
+    """Price the rounds of ``given``; ``rule``: (floor, slope) of a near-tie."""
+    steps, states, actions = problem.shape
+    out, walk = allocate(rounds, problem.shape, LANES, WORD, detail=detail)
     size = steps * states * actions
     # Walks look at one block at a time, and no pass needs more blocks than there are.
-    wide = problem.weights is not None and not detail
+    wide = problem.weights is not None and not detail and rounds > LANES
     blocks = min(BLOCKS, -(-rounds // LANES)) if wide else 1
-    sweep_kernel(
-        problem, losses.ctypes.data, losses.strides, rounds, rule,
-        # Every action was open before the first round.
-        np.full(blocks * size, 1 << LANES, WORD), np.empty(size, np.int64) if wide else None,
-        aligned_zeros(3 * states * 2 * LANES), aligned_zeros(2 * actions * LANES), out, walk,
-    )  # fmt: skip
-    return out
+    room = Room(
+        np.full(blocks * size, 1 << LANES, WORD),  # every action was open before the first round
+        aligned_zeros(3 * states * 2 * LANES),
+        aligned_zeros(3 * actions * LANES),
+        np.zeros(4, np.int64),
+    )
+    if detail:
+        detail_kernel(problem, given, rounds, rule, room, out, walk)
+    else:
+        price_kernel(problem, given, rounds, rule, room, np.empty(size, np.int64) if wide else None, out)
+    return out  # type: ignore[no-any-return]

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Protocol
 
+from normalfan.cores import usable_cores
 from normalfan.errors import InputError, WorkStopped, check_whole
 from normalfan.jobs.cells import Cell, Store
 
@@ -113,12 +114,6 @@ class Engine(Protocol):
     """Where cells are computed: `Serial`, `Processes` or `Cluster`."""
 
     def _open(self, store: Store) -> AbstractContextManager[Crew]: ...  # for one run
-
-
-def usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -311,7 +311,8 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
         mdp, stream = read_member(member, load)
         problems, losses, moving = _in_motion(member, mdp, stream, load)
         against = member.get("against", "previous")
-        motion = price_stream(problems, losses, against=against, detail="prices", **moving)
+        # One thread: the other cores are taken by other members.
+        motion = price_stream(problems, losses, against=against, detail="prices", threads=1, **moving)
     except InputError as error:
         return {"member": member["member"], "problem": str(error)}
     kinds = kinds_of_rounds(motion)

@@ -15,7 +15,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import allowed_policy, occupancy
 from normalfan.geometry.ties import TieRule
-from normalfan.pricing.kernels import UNIT, Sweep, Tables, sweep_for
+from normalfan.pricing.kernels import UNIT, Sweeper, Tables
 from normalfan.pricing.reading import Reader, Reading
 from normalfan.problem.arrays import FloatArray, IntArray, check_losses, first_index
 from normalfan.problem.losses import forbid
@@ -47,13 +47,13 @@ class BlockPricer:
         self.row_columns = (*ROW_COLUMNS, *DETAIL_COLUMNS) if full else ROW_COLUMNS
         self.exact_when_ambiguous = exact_when_ambiguous
         self.tables = Tables(mdp)
-        self.sweep = sweep_for(self.tables, ties, full=full)
+        self.sweep = Sweeper(self.tables, ties, full=full)
         self.reader = Reader(self.tables, ties, exactly=exact_when_ambiguous)
 
     @cached_property
-    def sweep_settled(self) -> Sweep:
+    def sweep_settled(self) -> Sweeper:
         """The sweep of advantages that the tie rule has settled: zeros are ties, and nothing else is."""
-        return sweep_for(self.tables, NO_TOLERANCE, full=self.full)
+        return Sweeper(self.tables, NO_TOLERANCE, full=self.full)
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray) -> Columns:
         """Price a block that begins with round `first_round`; its `shared` rounds are the last block's."""
@@ -65,10 +65,10 @@ class BlockPricer:
                 check_way_on(self.mdp, losses[t] < np.inf, f"losses[{first_round + t}]")
             if not swept.finite.all():
                 raise overflow(first_round + int(swept.finite.argmin()))
-        full: Columns = {"variations": variations_of(losses, first_round)} if self.full else {}
-        doubts = self._settle(losses, swept, shared)
+        full: Columns = {}
         if self.full:
-            self.name_moves(losses, swept.cells)
+            full["variations"] = variations_of(losses, first_round, swept.variations)
+        doubts = self._settle(losses, swept, shared)
         told = {name: getattr(swept, name) for name in ("values", *self.row_columns)}
         return {name: column[shared:] for name, column in (told | doubts | full).items()}
 
@@ -90,14 +90,15 @@ class BlockPricer:
             ) from None
         return {name: rows[1::2] for name, rows in priced.items()}
 
-    def name_moves(self, losses: FloatArray, cells: IntArray) -> None:
-        """Call the moves of the costliest cells by their shortest names, in place."""
+    def name_moves(self, losses: FloatArray, cells: IntArray) -> IntArray:
+        """Call the moves of the costliest cells by their shortest names."""
         rounds = np.flatnonzero(cells[:, 0] >= 0)
         steps, states = cells[rounds, 0], cells[rounds, 1]
         charged = losses[rounds, steps, states]
         for column in (2, 3):
             moves = np.stack([states, cells[rounds, column]], axis=1)
             cells[rounds, column] = self.tables.shortest_named(charged, steps, moves)
+        return cells
 
     def _settle(self, losses: FloatArray, swept: Swept, shared: int) -> Columns:
         """Enclose every price; rounds that the sweep could not clear are read again and replaced in it."""
@@ -119,15 +120,23 @@ class BlockPricer:
     def _read_again(self, losses: FloatArray, chosen: IntArray, swept: Swept, doubts: Columns) -> None:
         """Replace the chosen rounds by what a careful reading says of them."""
         days = np.union1d(chosen, np.maximum(chosen - 1, 0))
-        readings: list[Reading] = []
-        for day in days.tolist():
-            is_same = day - 1 in days and np.array_equal(losses[day - 1], losses[day])
-            readings.append(readings[-1] if is_same else self.reader.read(losses[day]))
+        is_new = [
+            not (
+                day - 1 in days
+                and swept.values[day - 1] == swept.values[day]
+                and np.array_equal(losses[day - 1], losses[day])
+            )
+            for day in days.tolist()
+        ]
+        read = self.reader.read_all(losses[days[is_new]])
+        readings = [read[number] for number in np.cumsum(is_new) - 1]
         # Advantages are a loss whose values are 0: swept, they give the rows that these readings mean.
-        rows = self.sweep_settled(np.stack([one.advantages for one in readings]))
+        rows = self.sweep_settled(np.stack([one.advantages for one in readings]), named=False)
         places = np.searchsorted(days, chosen)
         for name in self.row_columns:
             getattr(swept, name)[chosen] = getattr(rows, name)[places]
+        if self.full:
+            swept.cells[chosen] = self.name_moves(losses[chosen], swept.cells[chosen])
         for t, place in zip(chosen.tolist(), places.tolist(), strict=True):
             now = readings[place]
             before = readings[place - 1] if t > 0 else now
@@ -153,7 +162,7 @@ class PolicyPricer:
         """As `BlockPricer`: all that is not about the plan is what it says."""
         priced = self.pricer(first_round, shared, losses)
         losses = losses[shared:]
-        readings = [self.pricer.reader.read(loss) for loss in forbid(self.pricer.mdp, losses)]
+        readings = self.pricer.reader.read_all(forbid(self.pricer.mdp, losses))
         visits = [self._visits(one.advantages) for one in readings]
         paid = [own * _finite(one.advantages) for own, one in zip(visits, readings, strict=True)]
         by_step = np.array([cells.sum(axis=(1, 2)) for cells in paid])
@@ -195,12 +204,15 @@ def overflow(number: int) -> InputError:
     )
 
 
-def variations_of(losses: FloatArray, first_round: int) -> FloatArray:
-    """‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞, [B, 3]."""
-    from normalfan._kernels.variation import variations
+def variations_of(losses: FloatArray, first_round: int, found: FloatArray | None = None) -> FloatArray:
+    """‖ℓ_t − ℓ_{t−1}‖ in L1, L2 and L∞, [B, 3], from what a sweep found, if there was one."""
+    from normalfan._kernels.variation import settle_variations
+
+    if found is None:
+        found = np.full((len(losses), 3), np.nan)
 
     moved: FloatArray
-    moved, all_finite = variations(losses)
+    moved, all_finite = settle_variations(losses, found)
     if not all_finite:  # at a state that no policy reaches, or a distance beyond all floats
         check_losses("losses", losses, offset=(first_round,))
         raise overflow(first_round + int(np.isfinite(moved).all(axis=1).argmin()))

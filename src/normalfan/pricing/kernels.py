@@ -6,9 +6,8 @@ The only place that asks which representation the transitions have. Every sweep 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from normalfan.problem.transitions import Dense, Deterministic
 if TYPE_CHECKING:
     from normalfan._kernels.buffers import Problem, States, Swept
 
-Sweep: TypeAlias = "Callable[[FloatArray], Swept]"
+NO_LENGTHS = np.zeros(0, np.int64)
 
 UNIT = 2.0**-53
 """The relative error of one rounding."""
@@ -54,9 +53,14 @@ class Tables:
         twins = rows[steps % len(rows), cells[:, 0]]
         each, actions = np.arange(len(cells)), cells[:, 1]
         same = (twins == twins[each, actions][:, None]) & (losses == losses[each, actions][:, None])
-        lengths = np.array([len(self.mdp.labels.action(a)) for a in range(self.mdp.n_actions)])
-        shortest: IntArray = np.where(same, lengths, lengths.max() + 1).argmin(axis=1)
+        longer = self.name_lengths.max() + 1
+        shortest: IntArray = np.where(same, self.name_lengths, longer).argmin(axis=1)
         return shortest
+
+    @cached_property
+    def name_lengths(self) -> IntArray:
+        """The lengths of the actions' names, [A]."""
+        return np.array([len(self.mdp.labels.action(a)) for a in range(self.mdp.n_actions)], np.int64)
 
     @cached_property
     def rows(self) -> tuple[Any, Any, Any]:
@@ -89,25 +93,34 @@ class Tables:
             frozen(self.mdp.initial, np.float64),
             self.mdp.is_certain,
             frozen(self.twins, np.int32),
+            self.name_lengths,
             **form,
         )
 
 
-def sweep_for(tables: Tables, ties: TieRule, *, full: bool) -> Sweep:
+class Sweeper:
     """The sweep of a problem."""
-    from normalfan._kernels import bandit, dense, successors
 
-    mdp, problem = tables.mdp, tables.problem()
-    is_bandit = mdp.shape[:2] == (1, 1)
-    kernel = bandit if is_bandit else successors if problem.rows is None else dense
-    rule = near_ties(mdp, ties)
+    def __init__(self, tables: Tables, ties: TieRule, *, full: bool) -> None:
+        self.full = full
+        self.problem = tables.problem()
+        self.is_bandit = tables.mdp.shape[:2] == (1, 1)
+        self.rule = near_ties(tables.mdp, ties)
 
-    def sweep(losses: FloatArray) -> Swept:
-        swept: Swept = kernel.sweep(problem, losses, rule, full)
+    def __call__(self, losses: FloatArray, *, named: bool = True) -> Swept:
+        """Price rounds; unless ``named``, moves are not called by their shortest names."""
+        from normalfan._kernels import bandit, dense, successors
+        from normalfan._kernels.losses import given
+
+        problem = self.problem if named else self.problem._replace(lengths=NO_LENGTHS)
+        swept: Swept
+        if self.is_bandit:
+            swept = bandit.sweep(problem, losses, self.rule, detail=self.full)
+        else:
+            kernel = successors if problem.rows is None else dense
+            swept = kernel.sweep(problem, len(losses), given(losses), self.rule, detail=self.full)
         swept.crossed[0] = False  # nothing came before
         return swept
-
-    return sweep
 
 
 def near_ties(mdp: MDP, ties: TieRule) -> tuple[float, float]:

@@ -90,7 +90,7 @@ class Dynamics:
     def cross(self, plans: Sequence[FloatArray], now: Sequence[FloatArray]) -> Any:
         """A sweep of p_0, a_0, p_1, a_1, …: of plans and settled advantages; every second row is meant."""
         rows = np.stack([row for pair in zip(plans, now, strict=True) for row in pair])
-        return self.pricer.sweep_settled(rows)
+        return self.pricer.sweep_settled(rows, named=False)
 
     def _checked(self, loss: FloatArray, number: int) -> FloatArray:
         check_losses("losses", loss[None], offset=(number,))

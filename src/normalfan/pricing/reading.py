@@ -91,10 +91,20 @@ class Reader:
 
     def read(self, loss: FloatArray) -> Reading:
         """Read one loss [H, S, A] of numbers, or inf, whose sums over a horizon are finite."""
-        reading = self._read_in_pairs(loss)
-        open_marks = reading.marks if self.everywhere else reading.faces
-        is_open = (open_marks == DOUBTFUL).any()
-        return self._read_exactly(loss) if self.exactly and is_open else reading
+        return self.read_all(loss[None])[0]
+
+    def read_all(self, losses: FloatArray) -> list[Reading]:
+        """Read losses [N, H, S, A]."""
+        from normalfan._kernels.buffers import LANES
+
+        firsts = range(0, len(losses), LANES)
+        losses = losses.astype(np.float64, copy=False)
+        readings = [one for first in firsts for one in self._read_in_pairs(losses[first : first + LANES])]
+        for t, one in enumerate(readings):
+            open_marks = one.marks if self.everywhere else one.faces
+            if self.exactly and (open_marks == DOUBTFUL).any():
+                readings[t] = self._read_exactly(losses[t])
+        return readings
 
     def _read_exactly(self, loss: FloatArray) -> Reading:
         exact = exact_advantages(self.mdp, loss)
@@ -103,21 +113,21 @@ class Reader:
             exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, self.follow(marks), exactly=True
         )
 
-    def _read_in_pairs(self, loss: FloatArray) -> Reading:
-        from normalfan._kernels.reading import Room, read_kernel
+    def _read_in_pairs(self, losses: FloatArray) -> list[Reading]:
+        from normalfan._kernels.reading import read_days
 
-        exponent = _exponent(loss)
-        scaled = np.ascontiguousarray(np.ldexp(loss, -exponent))
-        shape, layers = self.mdp.shape, (2, self.mdp.n_states)
-        advantages, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        marks = np.zeros(shape, dtype=np.int8)
-        rule = (math.ldexp(self.ties.absolute, -exponent), self.ties.relative, self.ties.band)
-        read_kernel(
-            scaled, self.states, self.tables.per_step, *self.tables.rows, self.sums, self.tables.twins,
-            rule, advantages, low, high, marks, *(np.zeros(layers) for _ in range(4)),
-            Room(*np.empty((4, shape[2]))),
+        exponents = np.array([_exponent(loss) for loss in losses])
+        scaled = np.ldexp(losses, -exponents[:, None, None, None]) if exponents.any() else losses
+        found = read_days(
+            scaled, np.ldexp(self.ties.absolute, -exponents), (self.ties.relative, self.ties.band),
+            self.states, self.tables.per_step, *self.tables.rows, self.sums, self.tables.twins,
         )  # fmt: skip
-        return Reading(np.ldexp(advantages, exponent), low, high, marks, self.follow(marks), exponent)
+        readings = []
+        for exponent, advantages, low, high, numbers in zip(exponents.tolist(), *found, strict=True):
+            marks = numbers.astype(np.int8)
+            settled = np.ldexp(advantages, exponent) if exponent else advantages
+            readings.append(Reading(settled, low, high, marks, self.follow(marks), exponent))
+        return readings
 
     def follow(self, marks: Marks) -> Marks:
         """The marks [H, S, A] where marked actions lead from the start."""

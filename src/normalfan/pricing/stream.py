@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.cores import usable_cores
 from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import BlockPricer, Columns, PolicyPricer
@@ -25,7 +26,7 @@ from normalfan.pricing.motion import Moved, PricedMotion
 from normalfan.pricing.moving import MovingPricer
 from normalfan.pricing.plans import PREVIOUS, Against, Plans, read_plans
 from normalfan.problem.arrays import FloatArray, IntArray, read_only
-from normalfan.problem.losses import Losses, LossStream, are_rewards, as_stream, names_of_rounds
+from normalfan.problem.losses import ArrayLosses, Losses, LossStream, are_rewards, as_stream, names_of_rounds
 from normalfan.problem.mdp import MDP, Labels
 from normalfan.progress import progress_bar
 
@@ -35,7 +36,9 @@ MOVED_COLUMNS = [column.name for column in fields(Moved)][1:]
 
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
-"""A block of losses has about the first size; beyond the second only where it costs no memory."""
+SHARED_BYTES = 2**23
+"""A block of losses has about the first size; beyond the second only where it costs no memory. Streams below
+the third are priced in less time than it takes to wake a second thread."""
 
 
 def price_stream(
@@ -48,7 +51,7 @@ def price_stream(
     progress: bool = False,
     detail: Detail = "full",
     exact_when_ambiguous: bool = False,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> PricedMotion:
     """Price every round of a stream against the optimal face of the round before it, or against any plan.
 
@@ -83,8 +86,9 @@ def price_stream(
         policy reaches are then not read at all.
     exact_when_ambiguous : bool, default False
         Decide rounds that depend on a near-tie in rational arithmetic (slow).
-    threads : int, default 1
-        How many threads share the rounds out; the numbers are the same for any.
+    threads : int, optional
+        How many threads share the rounds out, by default as many as there are cores, or one where there is
+        little to do; the numbers are the same for any.
 
     Returns
     -------
@@ -107,7 +111,8 @@ def price_stream(
     array([1., 9., 0.])
     """
     check_choice("detail", detail, ("full", "prices"))
-    check_whole("threads", threads, "leave it out for one thread")
+    if threads is not None:
+        check_whole("threads", threads, "leave it out for all cores")
     options: Any = {"full": detail == "full", "exact_when_ambiguous": exact_when_ambiguous}
     if not isinstance(mdp, MDP):
         if not (isinstance(against, str) and against == "previous"):
@@ -122,11 +127,13 @@ def price_stream(
             "number of each round's."
         )
     stream = as_stream(losses)
+    threads = threads or _worthwhile_threads(mdp, stream)
     pricer = BlockPricer(mdp, ties, **options)
     plans = read_plans(mdp, against, stream)
-    rounds = block_rounds(mdp, is_view=stream.is_view)
+    rounds = block_rounds(mdp, is_view=stream.is_view, threads=threads, n_rounds=stream.n_rounds)
     work: Callable[..., Columns] = pricer
-    blocks: Iterable[tuple[Any, ...]] = numbered(stream.blocks(mdp.shape, rounds))
+    stored = stream.stored_blocks if isinstance(stream, ArrayLosses) else stream.blocks
+    blocks: Iterable[tuple[Any, ...]] = numbered(stored(mdp.shape, rounds))
     if plans.policy is not None:
         work = PolicyPricer(pricer, plans.policy)
     elif plans.age != 1:
@@ -138,13 +145,13 @@ def price_stream(
 
 def _price_moving(
     problems: Any, losses: Losses | None, dynamics_of_round: Any, ties: TieRule, options: Any,
-    progress: bool, threads: int,
+    progress: bool, threads: int | None,
 ) -> PricedMotion:  # fmt: skip
     if losses is None:
         numbers, labels = list[int](), list[Labels]()
         pricer = MovingPricer(ties, **options)
         blocks = _noting(blocks_of_pairs(problems), numbers, labels)
-        columns = _all_columns(pricer, blocks, threads, None, progress)
+        columns = _all_columns(pricer, blocks, threads or 1, None, progress)
         return motion_of(columns, None, labels[0], dynamics=np.array(numbers))
     if dynamics_of_round is None:
         raise InputError(
@@ -163,6 +170,7 @@ def _price_moving(
             exact_when_ambiguous=options["exact_when_ambiguous"],
             threads=threads,
         )
+    threads = threads or _worthwhile_threads(first, stream)
     pricer = MovingPricer(ties, at_source=moving.at_source, most_problems=len(moving.problems), **options)
     rounds = max(1, block_rounds(first, is_view=stream.is_view) // 4)  # readings of changes take room, too
     columns = _all_columns(pricer, moving.blocks(rounds), threads, len(moving.of_round), progress)
@@ -222,16 +230,30 @@ def _noting(blocks: Iterable[MovingBlock], numbers: list[int], labels: list[Labe
         yield block
 
 
-def block_rounds(mdp: MDP, *, is_view: bool) -> int:
-    """How many new rounds make a block."""
+def block_rounds(mdp: MDP, *, is_view: bool, threads: int = 1, n_rounds: int | None = None) -> int:
+    """How many new rounds make a block, where so many threads work on blocks."""
     # Sweeps advance 56 or 8 rounds at a time, and a block shares one round with the last: one less than a
     # multiple of these keeps them full.
     round_bytes = 8 * math.prod(mdp.shape)
+    rounds = 1
     for multiple in (56, 8):
-        blocks = max(1, BLOCK_BYTES // (multiple * round_bytes))
+        blocks = max(1, BLOCK_BYTES // (multiple * round_bytes * threads))
         if is_view or blocks * multiple * round_bytes <= MOST_BLOCK_BYTES:
-            return blocks * multiple - 1
-    return 1
+            rounds = blocks * multiple - 1
+            break
+    if threads == 1 or n_rounds is None:
+        return rounds
+    # A block for each of them at least.
+    return min(rounds, 8 * math.ceil((n_rounds / threads + 1) / 8) - 1)
+
+
+def _worthwhile_threads(mdp: MDP, stream: LossStream) -> int:
+    """All cores, unless the stream is too short to share out, or its blocks too large to hold so many."""
+    round_bytes = 8 * math.prod(mdp.shape)
+    if stream.n_rounds is not None and stream.n_rounds * round_bytes < SHARED_BYTES:
+        return 1
+    most = MOST_BLOCK_BYTES // (8 * round_bytes) if not stream.is_view else usable_cores()
+    return max(1, min(usable_cores(), most))
 
 
 def numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:

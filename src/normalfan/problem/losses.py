@@ -106,13 +106,21 @@ class ArrayLosses(LossStream):
 
     @property
     def is_view(self) -> bool:
-        return bool(self.array.dtype == np.float64)
+        return bool(self.array.dtype in (np.float64, np.float32))  # sweeps read the latter as they are
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
+        return self._blocks(shape, rounds, np.dtype(np.float64))
+
+    def stored_blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
+        """The same, in float32 if the array is."""
+        kind = np.float32 if self.array.dtype == np.float32 else np.float64
+        return self._blocks(shape, rounds, np.dtype(kind))
+
+    def _blocks(self, shape: Shape, rounds: int, kind: np.dtype[Any]) -> Iterator[FloatArray]:
         for start in range(0, self.n_rounds, rounds):
             rows = self.array[max(start - 1, 0) : start + rounds]
             sizes = dict(zip(ALL_AXES, (len(rows), *shape), strict=True))
-            yield _expand("losses", rows, self.axes, sizes)
+            yield _expand("losses", rows.astype(kind, copy=False), self.axes, sizes)
             release_pages(rows)
 
 
@@ -400,12 +408,11 @@ def _check_order(axes: str, among: str, first: str = "") -> None:
 
 
 def _expand(name: str, array: npt.NDArray[Any], axes: str, sizes: dict[str, int]) -> FloatArray:
-    """`array`, which has the named axes, as a float64 view that has all of `sizes`."""
+    """`array`, which has the named axes, as a view that has all of `sizes`."""
     remedy = f"put its axes in the order [{', '.join(axes)}], or name those it has with axes="
     check_shape(name, array.shape, tuple(sizes[axis] for axis in axes), remedy)
     lacking = tuple(i for i, axis in enumerate(sizes) if axis not in axes)
-    numbers = array.astype(np.float64, copy=False)
-    return np.broadcast_to(np.expand_dims(numbers, lacking), tuple(sizes.values()))
+    return np.broadcast_to(np.expand_dims(array, lacking), tuple(sizes.values()))
 
 
 def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice
 from normalfan.pricing.blocks import BlockPricer
-from normalfan.pricing.kernels import sweep_for
+from normalfan.pricing.kernels import Sweeper
 from normalfan.pricing.monitor import stored
 from normalfan.problem.arrays import FloatArray
 
@@ -81,7 +81,7 @@ class LiveRule:
         self.is_known_before = known == "before"
         self.name = str(rule) if self.is_known_before else f"{rule}, known after"
         self._reader = pricer.reader
-        self._sweep = sweep_for(pricer.tables, pricer.ties, full=False)
+        self._sweep = Sweeper(pricer.tables, pricer.ties, full=False)
 
     def follow(
         self,

@@ -18,7 +18,7 @@ import numpy as np
 from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import LANES, broadcast, fma, item, load, minimum, store, zero_lanes
-from normalfan._kernels.successors import read_losses
+from normalfan._kernels.losses import read_rows
 from normalfan_paper._kernels.exponential import weight
 
 
@@ -74,7 +74,7 @@ def hedge_streams_kernel(address, strides, streams, arms, etas, behind, scratch,
         for t in range(len(paid) // runs):
             place = address + first * strides[0] + t * strides[1]
             last = min(LANES, streams - first) - 1
-            read_losses(place, strides[0], strides[2], last, arms, scratch)
+            read_rows(place, strides[0], strides[2], last, arms, 8, 0.0, scratch)
             weighed, mass, cheapest, best = zero, zero, infinite, infinite
             for a in range(arms):
                 loss = load(scratch, a * LANES)

@@ -79,7 +79,7 @@ def _evaluate(
     least, most = broadcast(np.inf), broadcast(-np.inf)
     for a in range(actions):
         onward = load(values, ahead + item(nexts, successor + a) * LANES)
-        q = gather(place + a * strides[4], strides[0], last) + onward
+        q = gather(place + a * strides[4], strides[0], last, 0.0) + onward
         value = fma(load(kept, at + a * LANES), q, value)
         store(gaps, at + a * LANES, q)
         least, most = minimum(q, least), maximum(q, most)

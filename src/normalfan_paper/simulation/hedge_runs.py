@@ -43,7 +43,7 @@ def simulate_hedge(mdp: MDP, losses: Losses, etas: Sequence[float], *, threads: 
     `losses`: [T, 1, 1, A] or a loss stream, shared by all runs; or an array [n_runs, T, 1, 1, A], for each
     run its own (seeds). To cross settings with long shared streams, call once a stream.
     """
-    from normalfan._kernels.lanes import LANES
+    from normalfan._kernels.buffers import LANES
     from normalfan_paper._kernels import hedge_lanes
 
     check_one_state("simulate_hedge", mdp)

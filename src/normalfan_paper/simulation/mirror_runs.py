@@ -153,7 +153,7 @@ def _simulate(
     threads: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Payments judged and seen, regret by step and masses, the last two empty without a wall."""
-    from normalfan._kernels.lanes import LANES
+    from normalfan._kernels.buffers import LANES
     from normalfan_paper._kernels import mirror_lanes
 
     transitions = deterministic(name, mdp)

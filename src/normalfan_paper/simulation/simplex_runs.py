@@ -55,7 +55,7 @@ def _sweep(
     etas: Sequence[float],
     threads: int,
 ) -> FloatArray:
-    from normalfan._kernels.lanes import LANES
+    from normalfan._kernels.buffers import LANES
 
     steps = step_sizes(etas)
     rows = whole_stream(mdp, losses)[:, 0, 0]

@@ -22,7 +22,7 @@ from normalfan_paper.simulation.streams import checked_payments, in_parts, step_
 
 def simulate_tree_mirror_descent(tree: LazyTree, etas: Sequence[float], *, threads: int = 1) -> FloatArray:
     """What mirror descent pays with each of the step sizes, which is also its regret: [n_runs, T]."""
-    from normalfan._kernels.lanes import LANES
+    from normalfan._kernels.buffers import LANES
     from normalfan_paper._kernels.tree_lanes import run_tree
 
     steps = step_sizes(etas)

@@ -66,7 +66,7 @@ def simulate_trust_region(
     `losses`: [T, H, S, A] or a loss stream, shared by all runs; or an array [n_settings, T, H, S, A], for
     each run its own. The transitions must be deterministic.
     """
-    from normalfan._kernels.lanes import LANES
+    from normalfan._kernels.buffers import LANES
     from normalfan_paper._kernels import trust_lanes
 
     transitions = deterministic("simulate_trust_region", mdp)
