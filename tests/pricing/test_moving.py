@@ -108,8 +108,9 @@ def test_a_list_of_problems_is_the_same_stream_as_pairs_and_threads_change_nothi
     quick = nf.price_stream(problems, losses, dynamics_of_round=of_round, detail="prices")
     _same_numbers(quick, motion)
     if motion.moved is not None:
-        with pytest.raises(nf.InputError, match="market_alone is asked for"):
-            _ = quick.market_alone
+        for name in ("market_alone", "dynamics_alone", "transition_variations"):
+            with pytest.raises(nf.InputError, match=f"{name} is asked for"):
+                getattr(quick, name)
 
 
 @pytest.mark.parametrize("seed", range(24))

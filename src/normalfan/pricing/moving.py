@@ -128,9 +128,10 @@ class MovingPricer:
             # The sentence may count wrongly, or compare rounds that are no neighbours: say it again in order.
             columns = self._one_by_one(first_round, losses, runs)
         prices = columns["prices"]
-        columns |= {"until_surprise": prices.copy(), "transition_variations": np.zeros(len(prices))}
+        columns["until_surprise"] = prices.copy()
         if self.full:
-            columns |= {"market_alone": prices.copy(), "dynamics_alone": np.zeros(len(prices))}
+            columns["market_alone"] = prices.copy()
+            columns |= {name: np.zeros(len(prices)) for name in ("dynamics_alone", "transition_variations")}
             columns["effective_variations"] = columns["variations"].copy()
         changes = [start for _, start, _ in runs[1:]]
         at_once = max(1, CHANGES_BYTES // (80 * math.prod(losses.shape[1:])))
@@ -175,7 +176,8 @@ class _Bridge:
     columns: Columns
 
     def cross(self, changes: list[int]) -> None:
-        quick = {t: self._settle(t, t + 1 in changes) for t in _both_days(changes)}
+        kept = {t - 1 for t in changes}
+        quick = {t: self._settle(t, t in kept) for t in _both_days(changes)}
         clear = [t for t in changes if quick[t - 1] and quick[t]]
         rows = {t: self._rows(t, *(one[0] for one in (quick[t - 1], quick[t]) if one)) for t in clear}
         self._price(clear, rows)
