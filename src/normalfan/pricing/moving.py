@@ -78,7 +78,10 @@ class Dynamics:
 
     def plan(self, advantages: FloatArray) -> FloatArray:
         """What is kept by the settled advantages of other dynamics, as a row: 0 where it is, 1 elsewhere."""
-        kept = completed(advantages == 0.0, self.mdp.allowed)
+        kept = advantages == 0.0
+        if self.mdp.allowed is None and advantages.max() < np.inf:
+            return np.where(kept, 0.0, 1.0)
+        kept = completed(kept, self.mdp.allowed)
         nothing = ~kept.any(axis=2, keepdims=True)  # nothing is allowed, so no policy is there
         return np.where(kept | nothing, 0.0, 1.0)
 
@@ -95,7 +98,8 @@ class Dynamics:
     def _checked(self, loss: FloatArray, number: int) -> FloatArray:
         check_losses("losses", loss[None], offset=(number,))
         loss = np.ascontiguousarray(forbid(self.mdp, loss))
-        check_way_on(self.mdp, loss < np.inf, f"losses[{number}]")
+        if loss.max() == np.inf:
+            check_way_on(self.mdp, loss < np.inf, f"losses[{number}]")
         return loss
 
 
@@ -251,7 +255,8 @@ class _Bridge:
             known = self.pricer.foreseen(before, after)
             if known is not None:
                 plans, now = (np.stack(part) for part in zip(*(rows[t] for t in some), strict=True))
-                paid = known.price(completed(plans == 0.0, now < np.inf), now)
+                kept = plans == 0.0 if now.max() < np.inf else completed(plans == 0.0, now < np.inf)
+                paid = known.price(kept, now)
                 ends[some] = np.minimum(paid, prices[some])  # not more, but for rounding
 
     def _dynamics_alone(self, rounds: list[int], rows: Mapping[int, Rows]) -> None:
@@ -307,7 +312,7 @@ def _both_days(changes: list[int]) -> list[int]:
 
 
 def _check_finite(advantages: FloatArray, loss: FloatArray, number: int) -> None:
-    if not np.isfinite(advantages[loss < np.inf]).all():
+    if not (np.isfinite(advantages) | (loss == np.inf)).all():
         raise overflow(number)
 
 
