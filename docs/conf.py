@@ -68,6 +68,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "normalfan"
 html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
+html_extra_path = ["../results/paper/fan.html"]  # shown by a page, and a page of its own
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False

@@ -97,6 +97,7 @@ def _print(ledger: Ledger, out: Path) -> None:
         for failure in section.failures:
             console.print(Text(f"failed: {failure}"))
     counts = "; ".join(f"{MARKS[verdict]} {verdict}: {count}" for verdict, count in ledger.counts().items())
-    claims = "1 claim" if len(ledger.rows) == 1 else f"{len(ledger.rows)} claims"
+    number, beyond = sum(ledger.counts().values()), sum(row.beyond for row in ledger.rows)
+    claims = ("1 claim" if number == 1 else f"{number} claims") + (f" and {beyond} beyond" if beyond else "")
     typer.echo(f"{claims}; {counts}.")
     typer.echo(f"The ledger is {out / 'ledger.md'}, the figures are in {out / 'figures'}.")

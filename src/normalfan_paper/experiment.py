@@ -26,6 +26,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     ASSUMES = "holds under a stated assumption"
     DEPENDS = "depends on the design"
+    UNSEEN = "not reproduced by any design that was run"
     FALSE = "false as written"
 
 
@@ -39,6 +40,8 @@ class LedgerRow:
     verdict: Verdict
     because: str  # the assumption, the choice that decides, or the counterexample, in one sentence
     numbers: Mapping[str, float] = field(default_factory=dict)
+    seeds: str = ""  # of ours and of the alternatives; empty where nothing is drawn by seed
+    beyond: bool = False  # a question of ours that the paper does not answer: told apart, and not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Choice:
     ours: str
     alternatives: tuple[str, ...]
     rows: tuple[str, ...] = ()  # ids of the ledger rows that show the effect
+    known: str = ""  # what was known of the outcome before the run, where ours was chosen with that knowledge
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,16 @@
 A claimed number is compared with what came out under every design that was run:
 
     holds                  every design agrees with the claim
-    depends on the design  some agree and some do not, or they lie on both sides of it
-    false as written       all lie on one side and none agrees
+    depends on the design  some agree and some do not
+    not reproduced         by any design that was run: none agrees. The paper's own design is not known, so
+                           that no run can make its number false
 
 where a design agrees if it lies within `slack` (how precisely the claim was stated) or two standard errors.
 
     >>> judged({"a": Estimate(0.5, 0.01), "b": Estimate(0.9, 0.01)}, claimed=0.89, slack=0.005).name
     'DEPENDS'
+    >>> judged({"a": Estimate(0.5, 0.01), "b": Estimate(0.8, 0.01)}, claimed=0.89, slack=0.005).name
+    'UNSEEN'
 """
 
 from __future__ import annotations
@@ -107,13 +110,41 @@ def r_squared(x: Any, y: Any) -> float:
 
 
 def judged(designs: Mapping[str, Estimate], claimed: float, slack: float) -> Verdict:
-    agree = [design.agrees(claimed, slack) for design in designs.values()]
+    return verdict_over([design.agrees(claimed, slack) for design in designs.values()])
+
+
+def sides(designs: Mapping[str, Estimate], claimed: float) -> str:
+    """Where the designs lie, in words: if on both sides, one between them would agree.
+
+    >>> sides({"a": Estimate(0.5, 0.01), "b": Estimate(0.9, 0.01)}, 0.8)
+    'designs lie on both sides of it'
+    """
     above = [design.mean > claimed for design in designs.values()]
-    if all(agree):
+    if any(above) and not all(above):
+        return "designs lie on both sides of it"
+    return f"all designs lie {'above' if all(above) else 'below'} it"
+
+
+def verdict_over(designs: Iterable[bool]) -> Verdict:
+    """A claim about an experiment that the paper does not define: in how many designs it came out."""
+    found = list(designs)
+    if all(found):
         return Verdict.HOLDS
-    if any(agree) or (any(above) and not all(above)):
-        return Verdict.DEPENDS
-    return Verdict.FALSE
+    return Verdict.DEPENDS if any(found) else Verdict.UNSEEN
+
+
+def seeds_in_words(ours: int, alternatives: Iterable[int] = ()) -> str:
+    """How many seeds a row had.
+
+    >>> seeds_in_words(32), seeds_in_words(32, [32, 32]), seeds_in_words(32, [8, 4, 8])
+    ('32', '32, alternatives too', '32; alternatives 4 to 8')
+    """
+    others = sorted(set(alternatives))
+    if not others:
+        return str(ours)
+    if others == [ours]:
+        return f"{ours}, alternatives too"
+    return f"{ours}; alternatives {others[0]}" + (f" to {others[-1]}" if len(others) > 1 else "")
 
 
 def listed(designs: Mapping[str, Estimate], spec: str = ".2f") -> str:

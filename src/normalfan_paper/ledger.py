@@ -47,8 +47,8 @@ class Ledger:
         return tuple(failure for section in self.sections for failure in section.failures)
 
     def counts(self) -> dict[Verdict, int]:
-        """How many rows have each verdict, the most favourable first."""
-        found = Counter(row.verdict for row in self.rows)
+        """How many claims of the paper have each verdict, the most favourable first."""
+        found = Counter(row.verdict for row in self.rows if not row.beyond)
         return {verdict: found[verdict] for verdict in Verdict}
 
     def to_document(self) -> dict[str, Any]:

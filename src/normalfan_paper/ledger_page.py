@@ -12,14 +12,25 @@ from typing import Any, TypeAlias
 
 from normalfan_paper.experiment import Choice, LedgerRow, Verdict
 from normalfan_paper.ledger import Ledger, Section
+from normalfan_paper.pages import template
 
 TITLE = "The paper, run again"
 READING = (
     "Each row is a claim of the paper in our words, what a run measured, and a verdict that the run "
-    "computed: ✓ holds, ✓* holds under a stated assumption, ~ depends on the design, ✗ false as written. "
-    "Numbers after ± are standard errors over seeds."
+    "computed: ✓ holds, ✓* holds under a stated assumption, ~ depends on the design, ? not reproduced by any "
+    "design that was run, ✗ false as written. The design of an experiment is what the paper leaves open "
+    "about it. "
+    "Numbers after ± are standard errors over seeds. Questions that go beyond the paper stand apart and "
+    "are not "
+    "counted."
 )
-MARKS = {Verdict.HOLDS: "✓", Verdict.ASSUMES: "✓*", Verdict.DEPENDS: "~", Verdict.FALSE: "✗"}
+MARKS = {
+    Verdict.HOLDS: "✓",
+    Verdict.ASSUMES: "✓*",
+    Verdict.DEPENDS: "~",
+    Verdict.UNSEEN: "?",
+    Verdict.FALSE: "✗",
+}
 
 PageTable: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]  # the head and the rows
 
@@ -49,27 +60,25 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def _render(template: str, ledger: Ledger, **words: Any) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    environment = Environment(
-        loader=PackageLoader("normalfan_paper", "assets"),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"inline": _inline, "stem": lambda name: Path(name).stem}
-    return environment.get_template(template).render(
+def _render(name: str, ledger: Ledger, **words: Any) -> str:
+    page = template(name, {"inline": _inline, "stem": lambda file: Path(file).stem})
+    text: str = page.render(
         title=TITLE,
         reading=READING,
         counts=_counts(ledger),
         how=_how(ledger),
         times=_times(ledger),
-        sections=[(section, _rows(section.rows)) for section in ledger.sections],
+        sections=[
+            (
+                section,
+                *(_rows([row for row in section.rows if row.beyond is beyond]) for beyond in (False, True)),
+            )
+            for section in ledger.sections
+        ],
         choices=_choices([choice for section in ledger.sections for choice in section.choices]),
         **words,
     )
+    return text
 
 
 def _inline(text: str) -> str:
@@ -81,7 +90,7 @@ def _inline(text: str) -> str:
 
 def _counts(ledger: Ledger) -> PageTable:
     rows = [(f"{MARKS[verdict]} {verdict}", str(count)) for verdict, count in ledger.counts().items()]
-    return ("verdict", "rows"), rows
+    return ("verdict", "claims"), rows
 
 
 def _how(ledger: Ledger) -> list[str]:
@@ -107,12 +116,20 @@ def _times(ledger: Ledger) -> PageTable:
 
 def _rows(rows: Sequence[LedgerRow]) -> PageTable:
     cells = [
-        (f"{row.id}: {row.claim}", row.measured, f"{MARKS[row.verdict]} {row.verdict}", row.because)
+        (
+            f"{row.id}: {row.claim}",
+            row.measured,
+            f"{MARKS[row.verdict]} {row.verdict}",
+            row.because,
+            row.seeds,
+        )
         for row in rows
     ]
-    return ("claim", "measured", "verdict", "because"), cells
+    if not any(row.seeds for row in rows):  # exact statements: nothing is drawn by seed
+        return ("claim", "measured", "verdict", "because"), [cell[:-1] for cell in cells]
+    return ("claim", "measured", "verdict", "because", "seeds"), cells
 
 
 def _choices(choices: Sequence[Choice]) -> PageTable:
-    cells = [(c.question, c.ours, "; ".join(c.alternatives), ", ".join(c.rows)) for c in choices]
-    return ("question", "ours", "alternatives", "shown in"), cells
+    cells = [(c.question, c.ours, "; ".join(c.alternatives), ", ".join(c.rows), c.known) for c in choices]
+    return ("question", "ours", "alternatives", "shown in", "known beforehand"), cells

@@ -1,6 +1,7 @@
 """Run experiments, judge them, draw them, and keep the books.
 
     folder/ledger.md, ledger.html, ledger.json     every claim with its verdict
+    folder/fan.html                                a page to play with
     folder/figures/*.pdf, *.png
     folder/data/<experiment>.parquet               what the verdicts were computed from
     folder/times.json                              CPU and wall seconds of every experiment
@@ -25,6 +26,7 @@ from normalfan.errors import InputError
 from normalfan.files import written_atomically
 from normalfan.jobs import Cell, Cluster, Processes, Serial, Store, run_cells
 from normalfan_paper.experiment import Experiment, LedgerRow, Scale
+from normalfan_paper.fan_page import to_fan_page
 from normalfan_paper.ledger import Ledger, Section
 from normalfan_paper.ledger_page import to_html, to_markdown
 
@@ -126,6 +128,7 @@ def _write(ledger: Ledger, target: Path) -> None:
         "times.json": _json(times),
         "ledger.md": to_markdown(ledger),
         "ledger.html": to_html(ledger, target / "figures"),
+        "fan.html": to_fan_page(),
     }
     for name, text in pages.items():
         _write_bytes(target / name, text.encode())

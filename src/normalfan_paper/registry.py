@@ -1,7 +1,8 @@
 """The experiments by name, each imported when asked for.
 
-An experiment is a folder of `experiments` with four modules: `settings` (its cells, and what the paper leaves
-open), `run` (a cell), `check` (verdicts from the results) and `draw` (figures of them).
+An experiment is a folder of `experiments` with five modules: `settings` (its cells), `choices` (what the
+paper leaves open), `run` (a cell), `check` (verdicts from the results) and `draw` (figures of them). The code
+of a cell is `run` and what that imports: the other modules can change without a new run.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def find_experiments(ids: Iterable[str] = ()) -> tuple[Experiment, ...]:
 
 def _load(name: str) -> Experiment:
     folder = f"normalfan_paper.experiments.{name}"
-    settings, check, draw = (import_module(f"{folder}.{part}") for part in ("settings", "check", "draw"))
+    settings, choices, check, draw = (
+        import_module(f"{folder}.{part}") for part in ("settings", "choices", "check", "draw")
+    )
     return Experiment(
         id=name,
         title=EXPERIMENTS[name],
@@ -44,5 +47,5 @@ def _load(name: str) -> Experiment:
         task=f"{folder}.run:run_cell",
         check=check.check,
         draw=draw.draw,
-        choices=settings.CHOICES,
+        choices=choices.CHOICES,
     )

@@ -41,7 +41,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "OptimisticHedge": [{"eta": waning, "model": mean_of_history}, {"floor": 0.01}],
     "FixedShare": [{"eta": waning, "share": 0.5}],
     "EuclideanMirrorDescent": [{"eta": waning}],
-    "MirrorDescent": [{"eta": waning}, {"floor": 0.01}],
+    "MirrorDescent": [{"eta": waning}, {"floor": 0.01}, {"visit_weighted": True}],
     "OptimisticMirrorDescent": [
         {"eta": waning, "model": mean_of_history},
         {"floor": 0.01, "model": learners.ExponentialAverage(0.25)},
@@ -52,6 +52,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"eta": np.inf},
         {"eta": np.inf, "kind": "trajectory"},
         {"eta": np.inf, "floor": 0.01},
+        {"direction": "old from new"},
+        {"direction": "old from new", "eta": np.inf, "kind": "trajectory"},
     ],
     "ThresholdedMirrorDescent": [
         {"eta": waning, "penalty_inside_step": True, "model": mean_of_history},
@@ -69,12 +71,21 @@ PUBLIC = {
     and not getattr(cls, "_is_protocol", False)
 }
 
+
+def combined(mdp: nf.MDP, **options: Any) -> learners.Combined:
+    """A combination is built of learners, not of a problem."""
+    members = [learners.FaceTracker(mdp), learners.MirrorDescent(mdp), learners.TrustRegion(mdp, floor=0.01)]
+    return learners.Combined(members[: 3 if mdp.horizon > 1 else 2], **options)
+
+
+PUBLIC["Combined"] = combined
 Make = Callable[[nf.MDP], Any]
 SETTINGS: dict[str, Make] = PUBLIC | {
     f"{name} {i}: {' '.join(options)}": partial(PUBLIC[name], **options)
     for name, many in OPTIONS.items()
     for i, options in enumerate(many)
 }
+SETTINGS["Combined 0: share"] = partial(combined, share=0.1)
 every_setting = pytest.mark.parametrize("make", SETTINGS.values(), ids=SETTINGS)
 
 
@@ -271,6 +282,15 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "rate 0": (lambda: learners.ExponentialAverage(0.0), "rate is 0"),
     "radius 0": (lambda: learners.TrustRegion(GRID, radius=0.0), "radius is 0"),
     "unknown kind": (lambda: learners.TrustRegion(GRID, kind="mean"), "'mean'"),  # type: ignore[arg-type]
+    "unknown direction": (lambda: learners.TrustRegion(GRID, direction="up"), "'up'"),  # type: ignore[arg-type]
+    "thresholds of another shape": (
+        lambda: learners.ThresholdedMirrorDescent(GRID, threshold=[0.1, 0.2]),
+        "threshold has shape [2]",
+    ),
+    "one threshold negative": (
+        lambda: learners.ThresholdedMirrorDescent(GRID, threshold=-np.eye(2)[None].repeat(2, 0)),
+        "threshold[0, 0, 0] is -1",
+    ),
     "threshold negative": (lambda: learners.ThresholdedMirrorDescent(GRID, threshold=-1.0), "threshold"),
     "penalty infinite": (lambda: learners.ThresholdedMirrorDescent(GRID, penalty=np.inf), "penalty"),
     "tolerance 0": (lambda: paper_learners.OReps(GRID, tolerance=0.0), "tolerance"),

@@ -11,6 +11,7 @@ from playing import bandit, plays
 from problems import random_problem
 from scipy.special import softmax
 
+import normalfan as nf
 from normalfan import learners
 
 seeds = st.integers(0, 2**32 - 1)
@@ -45,6 +46,21 @@ def test_mirror_descent_solves_its_program(seed: int) -> None:
     for before, loss, after in zip(played, problem.losses, played[1:], strict=False):
         expected = entropic_minimiser(before, 0.6 * q_values(problem, before, loss))
         np.testing.assert_allclose(after, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", SOLVED_SEEDS)
+def test_visit_weights_are_those_of_the_gradient(seed: int) -> None:
+    """d·Q is the gradient of J in the policy: by differences, and the step solves its program."""
+    problem = larger_problem(seed)
+    mdp = problem.mdp()
+    played = plays(learners.MirrorDescent(mdp, eta=0.6, visit_weighted=True), problem.losses)
+    for before, loss, after in zip(played, problem.losses, played[1:], strict=False):
+        visits = nf.occupancy(mdp, before).sum(axis=2, keepdims=True)
+        gradient = visits * q_values(problem, before, loss)
+        np.testing.assert_allclose(after, entropic_minimiser(before, 0.6 * gradient), atol=1e-6)
+        towards = np.roll(before, 1, axis=2) - before  # stays a policy along the way
+        small = [float((nf.occupancy(mdp, before + e * towards) * loss).sum()) for e in (-1e-5, 1e-5)]
+        assert (small[1] - small[0]) / 2e-5 == pytest.approx(float((gradient * towards).sum()), abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", SOLVED_SEEDS)

@@ -100,3 +100,47 @@ def test_the_weighted_ball_is_filled_unless_everything_is_greedy(seed: int, kind
         weights = visits / problem.shape[0] if kind == "average" else visits
         used = (weights * spent).sum()
         assert used == pytest.approx(min(0.12, (weights * needed).sum()), rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["per state", "average", "trajectory"])
+@pytest.mark.parametrize("seed", SOLVED_SEEDS)
+def test_the_other_direction_fills_its_ball_along_the_natural_gradient(seed: int, kind: Any) -> None:
+    """π' ∝ π exp(−x Q), x as large as KL(π ‖ π') ≤ α allows: found again by bisection of the definition."""
+    problem = larger_problem(seed, rounds=2)
+    losses = problem.losses + np.random.default_rng(seed).uniform(0, 0.1, problem.losses.shape)
+    learner = learners.TrustRegion(problem.mdp(), np.inf, kind=kind, direction="old from new")
+    played = plays(learner, losses)
+    for before, loss, after in zip(played, losses, played[1:], strict=False):
+        q = q_values(problem, before, loss)
+        weights = np.ones(problem.shape[:2]) if kind == "per state" else weights_of(problem, before, kind)
+        spent = divergences(before, after)
+        used = spent if kind == "per state" else (weights * spent).sum()
+        assert np.max(used) <= 0.12 * (1 + 1e-9)
+
+        def moved(x: np.ndarray, before: np.ndarray = before, q: np.ndarray = q) -> np.ndarray:
+            logs = np.log(before) - x[:, :, None] * q
+            return np.exp(logs - logsumexp(logs, axis=2, keepdims=True))
+
+        low, high = np.zeros(problem.shape[:2]), np.full(problem.shape[:2], 1e4)
+        for _ in range(100):
+            middle = (low + high) / 2
+            there = np.where(
+                weights > 0, divergences(before, moved(middle)), 0.0
+            )  # unvisited, it may be infinite
+            within = there <= 0.12 if kind == "per state" else (weights * there).sum() <= 0.12
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        np.testing.assert_allclose(after, moved(low), atol=1e-7)
+
+
+def test_the_direction_matters() -> None:
+    """An action given up costs KL(new ‖ old) only log(1/p), and KL(old ‖ new) everything."""
+    arms, loss = nf.MDP([[0, 0]], 0, horizon=1), np.array([[[0.0, 1.0]]])
+    forward, backward = (
+        learners.TrustRegion(arms, np.inf, radius=0.8, direction=way)  # type: ignore[arg-type]
+        for way in ("new from old", "old from new")
+    )
+    for learner in (forward, backward):
+        learner.observe(0, loss)
+    np.testing.assert_allclose(forward.act(1)[0, 0], [1.0, 0.0])  # log 2 < 0.8: greedy at once
+    chance = backward.act(1)[0, 0, 1]
+    assert divergences(np.array([0.5, 0.5]), np.array([1 - chance, chance])) == pytest.approx(0.8)

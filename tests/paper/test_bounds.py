@@ -14,16 +14,19 @@ from oracles import exact_value
 from problems import random_problem
 
 from normalfan import MDP, Face, InputError, occupancy, optimal_face, value_error
+from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.face import whole_polytope
 from normalfan.learners.learner import ExponentialAverage, LastLoss
+from normalfan.learners.mirror import policy_backup
 from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import follow
 from normalfan.regret import run
-from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, objective_range, suppression
+from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, objective_range, suppression, tree_gap
 from normalfan_paper.bounds.lower_bound import lower_bound
 from normalfan_paper.bounds.selection_bounds import bregman_bound, detector_bound, predictive_bound
 from normalfan_paper.bounds.spread import Spread, entropy_spread, euclidean_spread
+from normalfan_paper.environments.constructions import layered_tree
 from normalfan_paper.learners.sticky import StickyEntropy, StickyEuclidean
 
 NONE = Spread(0.0, "exact")
@@ -236,7 +239,8 @@ def test_the_gate_bounds_the_regret_of_the_predictive_tracker(norm: str) -> None
         # Round by round, too: this is what the proof adds up.
         selection = log.selections[1:][bound.resolved[1:]]
         assert (selection <= bound.selection[1:][bound.resolved[1:]] + 1e-9).all()
-        no_price = dataclasses.replace(bound, price=0.0, objective_range=0.0)
+        assert bound.right <= bound.right_with(float(bound.ranges.max())) + 1e-12
+        no_price = dataclasses.replace(bound, price=0.0, ranges=np.zeros(len(losses)))
         refuted += not no_price.holds
     assert min(resolved, unresolved) > 50
     assert refuted > 5
@@ -277,18 +281,19 @@ def test_a_sticky_selector_errs_on_rounds_that_are_called_free() -> None:
     assert not gate_bound(mdp, losses, losses, log).holds
 
 
-def test_the_range_in_the_gate_is_a_maximum_over_rounds() -> None:
+def test_the_range_in_the_gate_belongs_inside_the_sum() -> None:
     """With the range of the last round alone the bound fails."""
     mdp = MDP([[0, 0]], 0, horizon=1)
     losses = np.array([[0.0, 1.0], [9.0, 0.0], [9.0, 0.0], [0.0, 0.25]]).reshape(4, 1, 1, 2)
     models = np.roll(losses, 1, axis=0)
     log = run(mdp, FaceTracker(mdp), losses)
     bound = gate_bound(mdp, losses, models, log)
-    assert bound.objective_range == 9.0
+    assert bound.ranges.tolist() == [1.0, 9.0, 9.0, 0.25]
     assert bound.resolved.tolist() == [True, False, True, False]
     assert bound.holds
-    assert bound.right == 0.5 + 9.25 + 2 * 9.0
-    assert not dataclasses.replace(bound, objective_range=0.25, price=0.0).holds
+    assert bound.right == 0.5 + 9.25 + 9.0 + 0.25
+    assert bound.right_with(9.0) == 0.5 + 9.25 + 2 * 9.0
+    assert dataclasses.replace(bound, price=0.0).right_with(0.25) < bound.left
 
 
 def test_ranges_are_those_of_the_list_and_survive_a_large_offset() -> None:
@@ -330,6 +335,19 @@ def test_suppression_against_summed_odds() -> None:
     assert verdicts[True, True, True] > 50
     assert verdicts[True, False, False] > 50  # the paper's condition is met and the claim fails
     assert pytest.approx(0.632, abs=1e-3) == CONSTANT
+
+
+@pytest.mark.parametrize("right", [0.0, 0.25, 0.5, 1.0])
+def test_the_gap_on_the_tree_is_that_of_the_policy(right: float) -> None:
+    for horizon in range(1, 7):
+        tree, (loss,) = layered_tree(horizon, 0.25, np.zeros((1, horizon), dtype=int))
+        policy = np.tile([right, 1 - right], (*tree.shape[:2], 1))  # on the path 0…0, and anywhere
+        _, q = policy_backup(tree, policy, loss)
+        advantages = optimal_backup(tree, loss).advantages
+        for layer in range(1, horizon + 1):
+            gap = q[layer - 1, 0, 1] - q[layer - 1, 0, 0]
+            assert gap == pytest.approx(tree_gap(0.25, horizon=horizon, layer=layer, right=right), rel=1e-14)
+            assert advantages[layer - 1, 0, 1] == 0.25 * (horizon - layer + 1)
 
 
 def test_suppression_out_of_range_is_refused() -> None:

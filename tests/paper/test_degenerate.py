@@ -14,7 +14,7 @@ from normalfan_paper.registry import find_experiments
 
 (EXPERIMENT,) = find_experiments(["degenerate"])
 
-STICKY = pl.col("selector").is_in(["occupancies", "strings"])
+STICKY = pl.col("selector").is_in(["occupancies", "entropy", "strings"])
 
 
 @cache
@@ -72,15 +72,15 @@ def where(condition: pl.Expr, value: pl.Expr | float) -> pl.Expr:
         ("identical-price", pl.lit(1e-3).alias("largest_gap"), Verdict.FALSE),
         ("oracle", where(pl.col("selector") == "oracle", 1.0), Verdict.FALSE),
         ("sticky-level", where(STICKY, 0.062 * pl.col("rounds")), Verdict.HOLDS),
-        ("sticky-level", where(STICKY, 0.5 * pl.col("rounds")), Verdict.FALSE),
+        ("sticky-level", where(STICKY, 0.5 * pl.col("rounds")), Verdict.UNSEEN),
         ("lexicographic-level", (0.109 * pl.col("rounds")).alias("selection"), Verdict.HOLDS),
-        ("random-level", (0.2 * pl.col("rounds")).alias("selection"), Verdict.FALSE),
+        ("random-level", (0.2 * pl.col("rounds")).alias("selection"), Verdict.UNSEEN),
         ("switch", (0.2 * pl.col("rounds")).alias("selection"), Verdict.HOLDS),
-        ("order", where(STICKY, 9.0 * pl.col("rounds")), Verdict.FALSE),
+        ("order", where(STICKY, 9.0 * pl.col("rounds")), Verdict.UNSEEN),
         ("order", where(STICKY, (1e-5 + 1e-8 * pl.col("seed")) * pl.col("rounds")), Verdict.HOLDS),
         ("random-mean", where(pl.col("selector") == "random point", 0.5 * pl.col("rounds")), Verdict.FALSE),
-        ("dimension", (pl.col("rounds") / (1.0 + pl.col("free_layers"))).alias("selection"), Verdict.FALSE),
-        ("sticky-below", where(STICKY, 9.0 * pl.col("rounds")), Verdict.FALSE),
+        ("dimension", (pl.col("rounds") / (1.0 + pl.col("free_layers"))).alias("selection"), Verdict.UNSEEN),
+        ("sticky-below", where(STICKY, 9.0 * pl.col("rounds")), Verdict.UNSEEN),
         ("sticky-below", where(STICKY, 0.0), Verdict.HOLDS),
     ],
 )

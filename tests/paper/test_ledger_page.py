@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from normalfan_paper.experiment import LedgerRow, Verdict
@@ -25,7 +26,7 @@ def test_pages_hold_their_shape_whatever_a_row_says() -> None:
     ledger = doctored(*Verdict, Verdict.FALSE)
     page = to_markdown(ledger)
     rows = [line for line in page.splitlines() if line.startswith("| x/")]
-    assert len(rows) == 5
+    assert len(rows) == len(Verdict) + 1
     assert all(line.replace("\\|", "").count("|") == 5 for line in rows)
     assert "| ✗ false as written | 2 |" in page
     assert "2.0 h" in page
@@ -35,6 +36,18 @@ def test_pages_hold_their_shape_whatever_a_row_says() -> None:
     assert "<b>a</b>" not in html
     assert "X &amp; Y" in html
     assert html.count("<table>") == html.count("</table>") == 3
+
+
+def test_rows_beyond_the_paper_stand_apart_and_are_not_counted() -> None:
+    ledger = doctored(Verdict.HOLDS, Verdict.FALSE)
+    (section,) = ledger.sections
+    rows = section.rows[0], replace(section.rows[1], beyond=True, seeds="32; alternatives 4")
+    ledger = replace(ledger, sections=(replace(section, rows=rows),))
+    assert ledger.counts()[Verdict.FALSE] == 0
+    page, web = to_markdown(ledger), to_html(ledger, Path())
+    assert page.index("| x/0") < page.index("### Beyond the paper: x") < page.index("| x/1")
+    assert web.index("<td>x/0") < web.index("<h3>Beyond the paper</h3>") < web.index("<td>x/1")
+    assert "| 32; alternatives 4 |" in page
 
 
 def test_the_document_is_strict_json() -> None:

@@ -46,7 +46,7 @@ def test_everything_is_written(tmp_path: Path) -> None:
     ledger = run_stub(tmp_path)
     out = tmp_path / "out"
     assert {path.name for path in out.iterdir()} == {
-        "ledger.md", "ledger.html", "ledger.json", "times.json", "data", "figures", "cells",
+        "ledger.md", "ledger.html", "ledger.json", "fan.html", "times.json", "data", "figures", "cells",
     }  # fmt: skip
     assert polars.read_parquet(out / "data/stub.parquet")["number"].to_list() == [0, 1, 2, 3]
     assert {path.name for path in (out / "figures").iterdir()} == {"stub.pdf", "stub.png"}
@@ -128,6 +128,7 @@ def test_the_digest_covers_what_the_task_imports_and_no_more() -> None:
     assert not ours & {
         "experiments.statements.check",
         "experiments.statements.claims",
+        "experiments.statements.choices",
         "experiments.statements.figures.normal_fan",
         "ledger_page",
     }

@@ -13,7 +13,7 @@ import normalfan as nf
 from normalfan.learners.learner import LastLoss
 from normalfan.learners.selectors import FaceTracker, Lexicographic, Oracle
 from normalfan_paper.environments.prefix_faces import Charge, PrefixFaces, flipping_bits, switching_faces
-from normalfan_paper.learners.sticky import StickyEuclidean
+from normalfan_paper.learners.sticky import StickyEntropy, StickyEuclidean
 from normalfan_paper.simulation import simulate_prefix_tracker
 
 CHARGES: tuple[Charge, ...] = ("to the prefix", "to the end", "separable")
@@ -40,6 +40,7 @@ def test_prefix_trackers_are_the_explicit_ones(
         ("oracle", Oracle()),
         ("lexicographic", Lexicographic()),
         ("occupancies", StickyEuclidean(LastLoss(), weight=1.0)),
+        ("entropy", StickyEntropy(LastLoss(), weight=1.0)),
     ):
         log = nf.run(mdp, FaceTracker(mdp, selector), losses)
         played = simulate_prefix_tracker(faces, name)  # type: ignore[arg-type]

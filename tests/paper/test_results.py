@@ -11,22 +11,15 @@ from typing import Any
 import polars
 import pytest
 
+from normalfan_paper.fan_page import to_fan_page
 from normalfan_paper.registry import EXPERIMENTS, find_experiments
 
 RESULTS = Path(__file__).parents[2] / "results/paper"
 FIGURES = [
-    "normal-fan",
-    "bellman-causal",
-    "degenerate-crossing",
-    "advantage-gate",
-    "simplex",
-    "tree-identity",
-    "tree-predictors",
-    "degenerate-stack",
-    "degenerate-dimension",
-    "gridworld-bars",
-    "gridworld-training",
-    "barrier",
+    *("normal-fan", "bellman-causal", "degenerate-crossing", "advantage-gate", "barrier"),
+    *("simplex", "simplex-map", "tree-identity", "tree-predictors", "tree-predictors-designs"),
+    *("degenerate-stack", "degenerate-dimension"),
+    *("gridworld-bars", "gridworld-trust-map", "gridworld-training", "gridworld-sensitivity"),
 ]
 
 
@@ -41,7 +34,7 @@ def test_every_verdict_comes_out_of_the_data_again(name: str, ledger: dict[str, 
     (experiment,) = find_experiments([name])
     rows = experiment.check(polars.read_parquet(RESULTS / "data" / f"{name}.parquet"))
     (section,) = [section for section in ledger["sections"] if section["id"] == name]
-    names = ("id", "claim", "measured", "verdict", "because")
+    names = ("id", "claim", "measured", "verdict", "because", "seeds", "beyond")
     told = [tuple(row[name] for name in names) for row in section["rows"]]
     assert [tuple(getattr(row, name) for name in names) for row in rows] == told
     assert json.loads(json.dumps([asdict(choice) for choice in experiment.choices])) == section["choices"]
@@ -66,10 +59,27 @@ def test_the_pages_show_every_row_and_choice(ledger: dict[str, Any]) -> None:
 def test_the_run_was_whole(ledger: dict[str, Any]) -> None:
     assert (ledger["seeds"], ledger["quick"]) == (32, False)
     assert sum(section["wall_seconds"] for section in ledger["sections"]) < 3600
+    assert sum(section["cpu_seconds"] for section in ledger["sections"]) < 2 * 3600  # an hour of two cores
     assert not any(section["failures"] for section in ledger["sections"])
     for figure in FIGURES:
         assert (RESULTS / "figures" / f"{figure}.pdf").exists()
         assert (RESULTS / "figures" / f"{figure}.png").exists()
+
+
+def test_the_page_to_play_with_is_the_one_that_the_code_makes() -> None:
+    assert (RESULTS / "fan.html").read_text() == to_fan_page()
+
+
+def test_main_claims_have_all_seeds(ledger: dict[str, Any]) -> None:
+    for section in ledger["sections"]:
+        for row in section["rows"]:
+            if row["seeds"] and not row["beyond"]:
+                assert row["seeds"].startswith("32"), row["id"]
+
+
+def test_combinations_keep_their_promise(ledger: dict[str, Any]) -> None:
+    verdicts = {row["id"]: row["verdict"] for section in ledger["sections"] for row in section["rows"]}
+    assert verdicts["gridworld/combined-bound"] == "holds"
 
 
 def test_what_is_exact_is_exact(ledger: dict[str, Any]) -> None:

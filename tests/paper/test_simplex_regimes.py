@@ -73,7 +73,23 @@ def test_the_wall_is_crossed_cheaply_by_two_arms(rng: np.random.Generator) -> No
     assert (np.sort(rows, axis=1)[:, 2:] >= GAMMA).all()
 
 
-@pytest.mark.parametrize("between", ["held", "redrawn"])
+def test_the_other_arms_at_the_wall_move_as_told() -> None:
+    steps = {}
+    for others in ("held", "walk", "redrawn"):
+        instance = simplex_regimes.wall(3000, 6, GAMMA, rng=np.random.default_rng(4), others=others)  # type: ignore[arg-type]
+        rows = rows_of(instance)
+        two = np.unique(rows.argmin(axis=1))
+        rest = np.delete(rows, two, axis=1)
+        assert (rest >= GAMMA).all()
+        steps[others] = np.abs(np.diff(rest, axis=0)).mean()
+        prices = nf.price_stream(*instance).prices
+        assert 0 < prices.max() < GAMMA / 2  # the two that change places do as before
+    assert 5 * steps["held"] < steps["walk"] < steps["redrawn"]
+    # A Gaussian step of standard deviation γ is √(2/π) γ long on average, less what reflection folds back.
+    assert steps["walk"] == pytest.approx(np.sqrt(2 / np.pi) * GAMMA, rel=0.25)
+
+
+@pytest.mark.parametrize("between", ["held", "walk", "redrawn"])
 @pytest.mark.parametrize("regime", [simplex_regimes.crossings, simplex_regimes.rotating])
 def test_crossings_come_at_their_rate_and_cost_at_least_gamma(
     regime: Callable[..., Instance], between: str, rng: np.random.Generator

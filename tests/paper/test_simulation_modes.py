@@ -28,7 +28,9 @@ from normalfan_paper.simulation import (
     MirrorSetting,
     TrustSetting,
     record_mirror_descent,
+    simulate_combination,
     simulate_mirror_descent,
+    simulate_noisy_mirror_descent,
     simulate_trust_region,
 )
 
@@ -119,6 +121,9 @@ def test_noisy_runs_are_judged_on_the_mean(seed: int) -> None:
     expected = [paid(learner_of(mdp, setting), seen, means) for setting in SETTINGS]
     found = simulate_mirror_descent(mdp, seen, SETTINGS, judged=means)
     np.testing.assert_allclose(found, expected, 1e-11, 1e-11)
+    judged, apparent = simulate_noisy_mirror_descent(mdp, seen, SETTINGS, judged=means)
+    np.testing.assert_array_equal(judged, found)
+    np.testing.assert_allclose(apparent, simulate_mirror_descent(mdp, seen, SETTINGS), 1e-12, 1e-12)
 
 
 @settings(max_examples=30)
@@ -191,11 +196,16 @@ TRUST = [
     TrustSetting(1e-2, eta=40.0, radius=0.01),
     TrustSetting(1e-3, eta=2.0, kind="trajectory"),
     TrustSetting(1e-3, kind="average"),
+    TrustSetting(1e-3, direction="old from new"),
+    TrustSetting(1e-2, eta=0.6, direction="old from new"),
+    TrustSetting(1e-3, kind="trajectory", direction="old from new"),
+    TrustSetting(1e-3, radius=1.0, kind="average", direction="old from new"),
 ]
 
 
 def trust_learner(mdp: nf.MDP, setting: TrustSetting) -> TrustRegion:
-    return TrustRegion(mdp, setting.eta, radius=setting.radius, kind=setting.kind, floor=setting.floor)
+    options = {name: getattr(setting, name) for name in ("radius", "kind", "direction", "floor")}
+    return TrustRegion(mdp, setting.eta, **options)
 
 
 @settings(max_examples=40)
@@ -241,7 +251,12 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "no floor": (lambda: TrustSetting(0.0), "TrustSetting.floor is 0"),
     "radius": (lambda: TrustSetting(0.1, radius=0), "TrustSetting.radius is 0"),
     "kind": (lambda: TrustSetting(0.1, kind="square"), "'square'"),  # type: ignore[arg-type]
+    "direction": (lambda: TrustSetting(0.1, direction="up"), "'up'"),  # type: ignore[arg-type]
     "chance": (lambda: simulate_trust_region(COIN, np.zeros((1, 2, 2, 1)), [TRUST[0]]), "dense transitions"),
+    "members": (
+        lambda: simulate_combination(np.zeros((2, 3)), np.zeros((2, 4))),
+        "judged has shape [2, 4]",
+    ),
     "streams": (lambda: simulate_trust_region(GRID, ZEROS[None], [TRUST[0]] * 2), "[1, 2, 4, 9, 5]"),
     "no run": (lambda: simulate_trust_region(GRID, ZEROS, []), "no run"),
 }

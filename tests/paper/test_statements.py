@@ -11,6 +11,7 @@ import pytest
 from oracles import exact_price, exact_value
 from problems import random_problem
 
+import normalfan as nf
 from normalfan import optimal_face
 from normalfan.geometry.face import whole_polytope
 from normalfan_paper.experiment import Scale, Verdict
@@ -24,6 +25,7 @@ from normalfan_paper.experiments.statements.oracles import listed_optimum
 from normalfan_paper.experiments.statements.run import CHECKS, run_cell
 from normalfan_paper.experiments.statements.settings import INSTANCES, PARTS, QUICK_INSTANCES
 from normalfan_paper.linear_program import flow_constraints, lp_price
+from normalfan_paper.plane import example
 from normalfan_paper.registry import find_experiments
 
 (EXPERIMENT,) = find_experiments(["statements"])
@@ -34,10 +36,17 @@ VERDICTS = {
     "thm-bellman": Verdict.HOLDS,
     "thm-bellman/one-backup": Verdict.ASSUMES,
     "prop-largevar": Verdict.HOLDS,
-    "prop-largevar/estimate": Verdict.FALSE,
+    "prop-largevar/estimate": Verdict.ASSUMES,
+    "classical-estimate": Verdict.HOLDS,
+    "fig-degenerate": Verdict.HOLDS,
+    "geometry/distance": Verdict.HOLDS,
+    "geometry/interior": Verdict.HOLDS,
     "thm-varsep": Verdict.HOLDS,
     "thm-varsep/construction": Verdict.ASSUMES,
+    "thm-varsep/bounded": Verdict.ASSUMES,
+    "thm-varsep/path-length": Verdict.HOLDS,
     "rem-twomdps": Verdict.FALSE,
+    "rem-twomdps/small-constant": Verdict.HOLDS,
     "rem-twomdps/two": Verdict.DEPENDS,
     "cor-causal": Verdict.ASSUMES,
     "prop-predsel": Verdict.HOLDS,
@@ -45,14 +54,17 @@ VERDICTS = {
     "prop-bregsel/finite": Verdict.ASSUMES,
     "prop-conedetect": Verdict.HOLDS,
     "prop-conedetect/thin": Verdict.ASSUMES,
+    "prop-conedetect/sharp": Verdict.ASSUMES,
     "prop-gate": Verdict.ASSUMES,
     "prop-gate/same-face": Verdict.ASSUMES,
     "prop-gate/free-round": Verdict.ASSUMES,
     "prop-gate/speed": Verdict.ASSUMES,
+    "prop-gate/gap": Verdict.FALSE,
+    "prop-gate/causal-factor": Verdict.FALSE,
     "prop-lower": Verdict.HOLDS,
     "prop-lower/margin": Verdict.FALSE,
     "prop-degsel": Verdict.HOLDS,
-    "prop-degsel/best-point": Verdict.FALSE,
+    "prop-degsel/best-point": Verdict.ASSUMES,
     "disc-path": Verdict.ASSUMES,
 }
 
@@ -257,7 +269,27 @@ def test_a_sticky_selector_errs_on_a_free_round() -> None:
 
 def test_one_rounds_range_is_not_enough() -> None:
     found = counterexamples.range_of_one_round()
-    assert found["bound_with_last_range"] < found["regret"] <= found["bound_with_maximum"]
+    assert found["bound_with_last_range"] < found["regret"] <= found["bound_with_own_ranges"]
+
+
+def test_one_tree_opens_the_gap() -> None:
+    for horizon in (2, 5, 8):
+        found = counterexamples.single_tree_gap(horizon)
+        assert (found["late_price"], found["early_price"]) == (
+            horizon * counterexamples.GAMMA,
+            counterexamples.GAMMA,
+        )
+
+
+def test_the_estimate_grows_across_a_wall() -> None:
+    found = counterexamples.weighted_estimate_across_a_wall(1000.0)
+    assert found == {"crossing_price": 1.0, "crossing_estimate": 2 * 1001.0}
+
+
+def test_the_gap_becomes_the_advantage() -> None:
+    found = counterexamples.gap_while_learning()
+    assert found["first_gap"] == pytest.approx(2.0, abs=0.02)
+    assert found["last_gap"] == pytest.approx(found["advantage"], rel=1e-3)
 
 
 def test_a_penalty_meets_its_ceiling() -> None:
@@ -286,10 +318,7 @@ def test_a_path_over_ties_is_free_and_long() -> None:
 
 
 @pytest.mark.slow
-def test_illustrations_are_drawn_from_what_was_found(
-    small: polars.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(normal_fan, "PIXELS", 24)
+def test_illustrations_are_drawn_from_what_was_found(small: polars.DataFrame, tmp_path: Path) -> None:
     drawn = EXPERIMENT.draw(small, tmp_path)
     names = {"normal-fan", "bellman-causal", "degenerate-crossing", "advantage-gate", "barrier"}
     assert {path.name for path in drawn} == {f"{name}.{kind}" for name in names for kind in ("pdf", "png")}
@@ -304,9 +333,17 @@ def test_what_the_illustrations_show_is_so() -> None:
     arms = advantage_gate.one_state(1, len(advantage_gate.ADVANTAGES))
     plain = advantage_gate.mass_after(advantage_gate.MirrorDescent(arms, advantage_gate.ETA))
     learner = advantage_gate.ThresholdedMirrorDescent(
-        arms, advantage_gate.ETA, threshold=advantage_gate.THRESHOLD, penalty=advantage_gate.PENALTY
+        arms,
+        advantage_gate.ETA,
+        threshold=advantage_gate.BANDS.reshape(arms.shape),
+        penalty=advantage_gate.PENALTY,
     )
     gated = advantage_gate.mass_after(learner)
-    near = advantage_gate.ADVANTAGES <= advantage_gate.THRESHOLD
+    near = advantage_gate.ADVANTAGES <= advantage_gate.BANDS
     assert (gated[near] > plain[near]).all()
     assert (gated[~near] < plain[~near] / 100).all()
+    tree, plane = example()
+    losses = np.tensordot(normal_fan.PATH, plane.along, axes=1)
+    prices = nf.price_stream(tree, losses).prices
+    assert (prices[:-1] == 0).all()
+    assert prices[-1] > 0

@@ -3,12 +3,14 @@
     one state         Hedge, OptimisticHedge, EuclideanMirrorDescent
     every problem     MirrorDescent, OptimisticMirrorDescent, TrustRegion, ThresholdedMirrorDescent
     the paper's own   FaceTracker, with a selector
+    of learners       Combined, never much worse than the best of them
 
 All play the uniform policy first and see the whole loss of every round.
 """
 
 from __future__ import annotations
 
+from normalfan.learners.combined import Combined
 from normalfan.learners.learner import ExponentialAverage, FromHistory, LastLoss, Learner, LossModel
 from normalfan.learners.mirror import (
     EuclideanMirrorDescent,
@@ -30,6 +32,7 @@ from normalfan.learners.selectors import (
 from normalfan.learners.trust_region import TrustRegion
 
 __all__ = [
+    "Combined",
     "EuclideanMirrorDescent",
     "ExponentialAverage",
     "FaceTracker",

@@ -5,8 +5,9 @@ With Q^{π_t} the values of the played policy under the observed loss, the step
     argmin over π of Σ_{h,s} [ η_t ⟨π(·|s), Q^{π_t}(s,·)⟩ + KL(π(·|s) ‖ π_t(·|s)) ]
 
 linearises J_t at π_t and leaves the visiting probabilities of the states out of both terms, so that rarely
-visited states learn as fast as the others. Each loss is weighed by the step size of its own round. Policies
-are stored as logs, exact even where π has underflowed to 0: what was unlearned can be learned again.
+visited states learn as fast as the others; `visit_weighted` has them in the first. Each loss is weighed by
+the step size of its own round. Policies are stored as logs, exact even where π has underflowed to 0: what was
+unlearned can be learned again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.geometry.bellman import as_policy, optimal_backup
+from normalfan.geometry.bellman import as_policy, occupancy, optimal_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.learner import (
     DEFAULT_ETA,
@@ -32,7 +33,14 @@ from normalfan.learners.learner import (
     seen_everywhere,
     step_size,
 )
-from normalfan.problem.arrays import FloatArray, check_finite, read_only
+from normalfan.problem.arrays import (
+    FloatArray,
+    check_entries,
+    check_finite,
+    check_shape,
+    read_numbers,
+    read_only,
+)
 from normalfan.problem.mdp import MDP
 
 DEFAULT_THRESHOLD = 0.1  # the middle of the paper's sweep, 0.02 to 0.18
@@ -51,6 +59,8 @@ class MirrorDescent(Described):
         The step size η > 0, or a function that gives it for each round.
     floor : float
         In [0, 1/A): no action becomes less likely than this.
+    visit_weighted : bool
+        Whether Q counts d_h(s) times, the chance that π_t visits the state, as in the gradient of J_t.
 
     Examples
     --------
@@ -62,10 +72,13 @@ class MirrorDescent(Described):
 
     one_state: ClassVar[bool] = False
 
-    def __init__(self, mdp: MDP, eta: StepSize = DEFAULT_ETA, *, floor: float = 0.0) -> None:
+    def __init__(
+        self, mdp: MDP, eta: StepSize = DEFAULT_ETA, *, floor: float = 0.0, visit_weighted: bool = False
+    ) -> None:
         self.mdp = check_one_state(type(self).__name__, mdp) if self.one_state else mdp
         self.eta = check_step_size(eta)
         self.floor = check_floor(mdp, floor)
+        self.visit_weighted = visit_weighted
         self._logs = uniform_logs(mdp.shape)
 
     def act(self, round: int) -> FloatArray:
@@ -78,8 +91,11 @@ class MirrorDescent(Described):
         self._logs = self._moved(self._costs(round, loss))
 
     def _costs(self, round: int, loss: FloatArray) -> FloatArray:
-        """What the step charges each action, [H, S, A]: η_t Q^{π_t}."""
-        _, q = policy_backup(self.mdp, self.act(round), loss)
+        """What the step charges each action, [H, S, A]: η_t Q^{π_t}, or η_t d Q^{π_t}."""
+        policy = self.act(round)
+        _, q = policy_backup(self.mdp, policy, loss)
+        if self.visit_weighted:
+            q *= occupancy(self.mdp, policy).sum(axis=2, keepdims=True)
         return step_size(self.eta, round) * q
 
     def _moved(self, costs: FloatArray) -> FloatArray:
@@ -151,8 +167,10 @@ class ThresholdedMirrorDescent(MirrorDescent):
     mdp : MDP
     eta : float or callable
         The step size η > 0, or a function that gives it for each round.
-    threshold, penalty : float
-        The largest predicted advantage that is near-optimal, and λ, the finite charge on all others; ≥ 0.
+    threshold : float or array_like [H, S, A]
+        The largest predicted advantage that is near-optimal, ≥ 0: one for all, or cβ(h,s,a) of each action.
+    penalty : float
+        λ ≥ 0, the finite charge on all others.
     penalty_inside_step : bool
         Whether η multiplies λ, as in the paper's proof; false is the paper's text.
     model : LossModel, callable or None
@@ -175,7 +193,7 @@ class ThresholdedMirrorDescent(MirrorDescent):
         mdp: MDP,
         eta: StepSize = DEFAULT_ETA,
         *,
-        threshold: float = DEFAULT_THRESHOLD,
+        threshold: npt.ArrayLike = DEFAULT_THRESHOLD,
         penalty: float = DEFAULT_PENALTY,
         penalty_inside_step: bool = False,
         model: AnyModel = None,
@@ -183,7 +201,7 @@ class ThresholdedMirrorDescent(MirrorDescent):
         ties: TieRule = DEFAULT_TIES,
     ) -> None:
         super().__init__(mdp, eta, floor=floor)
-        self.threshold = check_not_negative("threshold", threshold, may_be_infinite=True)
+        self.threshold = _check_thresholds(mdp, threshold)
         self.penalty = check_not_negative("penalty", penalty)
         self.penalty_inside_step = penalty_inside_step
         self.model = own_model(model)
@@ -202,6 +220,17 @@ class ThresholdedMirrorDescent(MirrorDescent):
         scale = step_size(self.eta, round) if self.penalty_inside_step else 1.0
         near = backup.advantages <= self.threshold + slack
         return np.asarray(costs + np.where(near, 0.0, scale * self.penalty))
+
+
+def _check_thresholds(mdp: MDP, threshold: npt.ArrayLike) -> float | FloatArray:
+    numbers = read_numbers("threshold", threshold)
+    if numbers.ndim == 0:
+        return check_not_negative("threshold", float(numbers), may_be_infinite=True)
+    check_shape(
+        "threshold", numbers.shape, mdp.shape, "give one for every step, state and action, or one number"
+    )
+    check_entries("threshold", numbers, numbers >= 0, "every threshold must be at least 0: check the radii")
+    return read_only(numbers.astype(np.float64))
 
 
 class Hedge(MirrorDescent):

@@ -5,7 +5,9 @@ of π' from π_t at a state, the step minimises ⟨π', Q⟩ + KL / η subject t
 
     per state:  KL ≤ α everywhere,   trajectory:  Σ_{h,s} d_h(s) KL ≤ α,   average:  Σ_{h,s} d_h(s) KL ≤ α·H.
 
-The solution is π' ∝ π_t exp(−x Q) with the largest x ≤ η that satisfies it: docs/details/learners.md.
+The solution is π' ∝ π_t exp(−x Q) with the largest x ≤ η that satisfies it: docs/details/learners.md. There,
+KL is KL(π' ‖ π_t), "new from old". With KL(π_t ‖ π'), "old from new", the step goes along the same natural
+gradient as far as that allows, which is how TRPO's line search measures it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 
 Kind: TypeAlias = Literal["per state", "average", "trajectory"]
+Direction: TypeAlias = Literal["new from old", "old from new"]
 
 DEFAULT_RADIUS = 0.12  # the paper's α
 RELATIVE_ACCURACY = 1e-12  # of a binding divergence, relative to the radius (logs beyond 1e4 allow less)
@@ -41,6 +44,9 @@ class TrustRegion(MirrorDescent):
         α > 0, the relative entropy that a step may spend; inf gives mirror descent.
     kind : {"per state", "average", "trajectory"}
         What it limits: the step at every state, or its mean or expected sum along a trajectory.
+    direction : {"new from old", "old from new"}
+        Which relative entropy: KL(new ‖ old), which an action given up spares, or KL(old ‖ new), which
+        becomes infinite as a played action is given up. It matters: see docs/paper.md.
     floor : float
         In [0, 1/A): no action becomes less likely than this.
     ties : TieRule
@@ -60,14 +66,17 @@ class TrustRegion(MirrorDescent):
         *,
         radius: float = DEFAULT_RADIUS,
         kind: Kind = "per state",
+        direction: Direction = "new from old",
         floor: float = 0.0,
         ties: TieRule = DEFAULT_TIES,
     ) -> None:
         check_choice("kind", kind, get_args(Kind))
+        check_choice("direction", direction, get_args(Direction))
         super().__init__(mdp, floor=floor)
         self.eta = check_step_size(eta, may_be_infinite=True)
         self.radius = check_positive("radius", radius, may_be_infinite=True)
         self.kind = kind
+        self.direction = direction
         self.ties = ties
 
     def _costs(self, round: int, loss: FloatArray) -> FloatArray:
@@ -86,13 +95,16 @@ class TrustRegion(MirrorDescent):
         gaps = gaps.reshape(logs.shape)
         eta = step_size(self.eta, round, may_be_infinite=True)
         steps = np.full(len(weights), eta)
-        divergence, _ = _divergence(logs, gaps, weights, steps)
+        divergence, _ = _divergence(logs, gaps, weights, steps, self.direction)
         binding = divergence > self.radius * (1 + RELATIVE_ACCURACY)
-        steps[binding] = _root(logs[binding], gaps[binding], weights[binding], self.radius, eta)
+        bound = logs[binding], gaps[binding], weights[binding]
+        steps[binding] = _root(*bound, self.radius, eta, self.direction)
         return _charges(gaps, steps).reshape(self.mdp.shape)
 
 
-def _root(logs: FloatArray, gaps: FloatArray, weights: FloatArray, radius: float, eta: float) -> FloatArray:
+def _root(
+    logs: FloatArray, gaps: FloatArray, weights: FloatArray, radius: float, eta: float, direction: Direction
+) -> FloatArray:
     """[G]: the x in (0, η) at which the divergence, which increases with x, equals the radius."""
     # Newton's method on its square root, nearly linear in x at first, kept inside a bracket: a step that
     # would leave the bracket is replaced by bisection of log x, or by doubling while it has no upper end.
@@ -100,7 +112,7 @@ def _root(logs: FloatArray, gaps: FloatArray, weights: FloatArray, radius: float
     x: FloatArray = radius / np.vecdot(weights, gaps.max(axis=2))
     low, high = x, np.full_like(x, eta)
     for _ in range(MOST_ITERATIONS):
-        divergence, slope = _divergence(logs, gaps, weights, x)
+        divergence, slope = _divergence(logs, gaps, weights, x, direction)
         low, high = np.where(divergence <= radius, x, low), np.where(divergence > radius, x, high)
         close = np.abs(divergence - radius) <= RELATIVE_ACCURACY * radius
         if (close | (high <= np.nextafter(low, np.inf))).all():
@@ -117,17 +129,23 @@ def _root(logs: FloatArray, gaps: FloatArray, weights: FloatArray, radius: float
 
 
 def _divergence(
-    logs: FloatArray, gaps: FloatArray, weights: FloatArray, x: FloatArray
+    logs: FloatArray, gaps: FloatArray, weights: FloatArray, x: FloatArray, direction: Direction
 ) -> tuple[FloatArray, FloatArray]:
-    """[G]: the weighted KL(π_x ‖ π) for π_x ∝ π exp(−x·gaps), and its derivative x·Var_x(gaps)."""
+    """[G]: the weighted KL of π_x ∝ π exp(−x·gaps) and π, and its derivative by x."""
     moved = entropic_step(logs, _charges(gaps, x))
-    chance = np.exp(moved)
-    change = np.subtract(moved, logs, out=np.zeros_like(logs), where=chance > 0)
-    divergence = np.maximum((chance * change).sum(axis=2), 0.0)
-    mean = (chance * gaps).sum(axis=2, keepdims=True)
-    variance = np.vecdot(weights, (chance * (gaps - mean) ** 2).sum(axis=2))
-    slope = np.multiply(x, variance, out=np.zeros_like(variance), where=variance > 0)
-    return np.vecdot(weights, divergence), slope
+    old, new = np.exp(logs), np.exp(moved)
+    mean = (new * gaps).sum(axis=2, keepdims=True)
+    if direction == "new from old":
+        change = np.subtract(moved, logs, out=np.zeros_like(logs), where=new > 0)
+        terms, spread = new * change, np.vecdot(weights, (new * (gaps - mean) ** 2).sum(axis=2))
+        slope = np.multiply(x, spread, out=np.zeros_like(spread), where=spread > 0)
+    else:
+        change = np.subtract(logs, moved, out=np.zeros_like(logs), where=old > 0)
+        terms = old * change
+        slope = np.vecdot(weights, (old * gaps).sum(axis=2) - mean[:, :, 0])
+    # A state that is never visited weighs nothing, however far it moves.
+    divergence = np.maximum(terms.sum(axis=2), 0.0)
+    return np.multiply(weights, divergence, out=np.zeros_like(weights), where=weights > 0).sum(axis=1), slope
 
 
 def _charges(gaps: FloatArray, steps: FloatArray) -> FloatArray:

@@ -273,12 +273,13 @@ def _walk(
 @kernel
 def mirror_kernel(
     losses, means, loss_step, nexts, per_step, shape, ptr, idx, initial, runs, modes, ties, wall,
-    room, table, marks, paid, by_step, masses,
+    room, table, marks, paid, seen, by_step, masses,
 ):  # fmt: skip
     """Mirror descent on losses [T, H or 1, S, A] and deterministic successors; fills paid [T, runs].
 
     ``loss_step`` and ``per_step`` are the numbers of losses and of successors from one step to the next (0
-    when all steps share them). ``means`` is what is judged, ``table`` and ``marks`` take the advantages of
+    when all steps share them). ``means`` is what is judged; if it is not what is seen, ``seen`` [T, runs]
+    takes what would be paid by the losses seen. ``table`` and ``marks`` take the advantages of
     the two.
     """
     steps, states, actions = shape
@@ -317,15 +318,18 @@ def mirror_kernel(
                         losses, means, nexts, kept, values, judged, costs, played,
                     )  # fmt: skip
         for first in range(0, width, LANES):
-            outcome = zero
+            outcome, apparent = zero, zero
             for row in range(ptr[0], ptr[1]):
                 s = np.int64(item(idx, row))
                 if initial[s] > 0.0:
                     v = load(values, s * width + first)
                     if noisy:
+                        apparent = fma(broadcast(initial[s]), v, apparent)
                         v = load(judged, s * width + first)
                     outcome = fma(broadcast(initial[s]), v, outcome)
             store(paid, t * width + first, outcome)
+            if noisy:
+                store(seen, t * width + first, apparent)
         if recorded:
             if noisy:
                 _advantage_table(
@@ -349,12 +353,12 @@ def run_mirror_descent(
     optimistic: bool,
     ties: tuple[float, float],
     wall: float | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What each run pays in each round, [runs, T], on losses [T, 1 or H, S, A] and successors [1 or H, S, A].
 
-    ``means`` of the same shape are judged if given. With ``wall``, the width of the strip along the walls,
-    also regret by step [runs, T, H] and masses [runs, T, WALL_MEASURES]; empty without. Either all floors
-    are positive or none.
+    ``means`` of the same shape are judged if given; the second result is what is paid by the losses seen.
+    With ``wall``, the width of the strip along the walls, also regret by step [runs, T, H] and masses
+    [runs, T, WALL_MEASURES]; empty without. Either all floors are positive or none.
     """
     rounds, loss_steps, n_states, n_actions = losses.shape
     n_runs = len(runs.etas)
@@ -380,6 +384,7 @@ def run_mirror_descent(
     table = (np.empty(rows * n_actions), np.empty(rows))
     marks = (np.empty(rows * n_actions), np.empty(rows)) if noisy else table
     paid = np.empty(rounds * width)
+    apparent = np.empty(rounds * width if noisy else 0)
     by_step = np.empty(rounds * horizon * width if recorded else 0)
     masses = np.empty(rounds * WALL_MEASURES * width if recorded else 0)
     seen = frozen(losses, np.float64)
@@ -389,12 +394,13 @@ def run_mirror_descent(
         (horizon, n_states, n_actions),
         states.ptr, states.idx, frozen(initial, np.float64),
         padded, modes,
-        ties, wall if recorded else 0.0, room, table, marks, paid, by_step, masses,
+        ties, wall if recorded else 0.0, room, table, marks, paid, apparent, by_step, masses,
     )  # fmt: skip
 
     def by_run(column: np.ndarray, *shape: int) -> np.ndarray:
         return np.moveaxis(column.reshape(*shape, width), -1, 0)[:n_runs]
 
+    payments = by_run(paid, rounds), by_run(apparent, rounds) if noisy else by_run(paid, rounds)
     if not recorded:
-        return by_run(paid, rounds), by_step, masses
-    return by_run(paid, rounds), by_run(by_step, rounds, horizon), by_run(masses, rounds, WALL_MEASURES)
+        return *payments, by_step, masses
+    return *payments, by_run(by_step, rounds, horizon), by_run(masses, rounds, WALL_MEASURES)

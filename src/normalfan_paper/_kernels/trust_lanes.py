@@ -6,10 +6,11 @@ visits. With
 
     Z(x) = Σ_a π(a) exp(−x gap(a)),      KL(x) = −x E_x[gap] − log Z(x),      KL'(x) = x Var_x[gap]
 
-a trial takes one exponential an action, in lanes, and one logarithm a state. The root is found by Newton's
-method on √KL, which is nearly linear in x, inside a bracket: a handful of trials. Policies are kept as
-probabilities, so a floor is needed. Unlike settings of one learner, seeds have losses of their own: they
-are read by byte strides, 0 where runs or steps share them.
+for the new policy from the old, and KL(x) = x E_0[gap] + log Z(x), KL'(x) = E_0[gap] − E_x[gap] for the old
+from the new, a trial takes one exponential an action, in lanes, and one logarithm a state. The root is found
+by Newton's method on √KL, which is nearly linear in x, inside a bracket: a handful of trials. Policies are
+kept as probabilities, so a floor is needed. Unlike settings of one learner, seeds have losses of their own:
+they are read by byte strides, 0 where runs or steps share them.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Space(NamedTuple):
     gaps: np.ndarray  # [rows, A, lanes]
     largest: np.ndarray  # [rows, lanes] the largest gap
     spread: np.ndarray  # [rows, lanes] the variance of the gaps under the policy
+    middle: np.ndarray  # [rows, lanes] their mean
     visits: np.ndarray  # [rows, lanes]
     values: np.ndarray  # [3, S, lanes]: even steps, odd steps, zeros
     reached: np.ndarray  # [2, S, lanes]
@@ -68,7 +70,7 @@ class Space(NamedTuple):
 
 @inlined
 def _evaluate(
-    row, place, last, strides, successor, ahead, actions, nexts, kept, gaps, largest, spread, values
+    row, place, last, strides, successor, ahead, actions, nexts, kept, gaps, largest, spread, middle, values
 ):
     """Q of one state under the policies of eight runs as gaps; returns V."""
     zero = zero_lanes()
@@ -87,11 +89,12 @@ def _evaluate(
         store(gaps, at + a * LANES, q - least)
     store(largest, row * LANES, most - least)
     store(spread, row * LANES, square)
+    store(middle, row * LANES, value - least)
     return value
 
 
 @inlined
-def _try(first, end, actions, kept, gaps, visits, trials, divergences, slopes, logarithms):
+def _try(first, end, actions, backward, kept, gaps, middle, visits, trials, divergences, slopes, logarithms):
     """The divergences of the rows at the trials, and their slopes, weighted by visits."""
     zero = zero_lanes()
     x = zero - load(trials, 0)
@@ -110,10 +113,15 @@ def _try(first, end, actions, kept, gaps, visits, trials, divergences, slopes, l
         for i in range(LANES):
             logarithms[i] = math.log(logarithms[i])
         visited = load(visits, row * LANES)
-        total = fma(visited, maximum(x * mean - load(logarithms, 0), zero), total)
-        slope = fma(visited, maximum(square / mass - mean * mean, zero), slope)
+        if backward:
+            before = load(middle, row * LANES)
+            total = fma(visited, maximum(load(logarithms, 0) - x * before, zero), total)
+            slope = fma(visited, maximum(before - mean, zero), slope)
+        else:
+            total = fma(visited, maximum(x * mean - load(logarithms, 0), zero), total)
+            slope = fma(visited, (zero - x) * maximum(square / mass - mean * mean, zero), slope)
     store(divergences, 0, total)
-    store(slopes, 0, (zero - x) * slope)
+    store(slopes, 0, slope)
 
 
 @inlined
@@ -143,12 +151,12 @@ def _judge(count, radii, trials, lows, highs, divergences, slopes, sought):
 
 
 @inner
-def _find(first, end, actions, etas, radii, kept, gaps, largest, spread, visits, search):
+def _find(first, end, actions, backward, etas, radii, kept, gaps, largest, spread, middle, visits, search):
     """The largest steps within the radii, for the weighted sum over the rows, into ``search.x``."""
     trials, lows, highs, divergences, slopes, sought, logarithms = search
     count = len(etas)
     trials[:] = etas
-    _try(first, end, actions, kept, gaps, visits, trials, divergences, slopes, logarithms)
+    _try(first, end, actions, backward, kept, gaps, middle, visits, trials, divergences, slopes, logarithms)
     seeking = False
     for i in range(count):
         sought[i] = divergences[i] > radii[i] * (1.0 + ACCURACY)
@@ -164,7 +172,9 @@ def _find(first, end, actions, etas, radii, kept, gaps, largest, spread, visits,
     for _ in range(MOST_TRIALS):
         if not seeking:
             break
-        _try(first, end, actions, kept, gaps, visits, trials, divergences, slopes, logarithms)
+        _try(
+            first, end, actions, backward, kept, gaps, middle, visits, trials, divergences, slopes, logarithms
+        )
         seeking = _judge(count, radii, trials, lows, highs, divergences, slopes, sought)
     for i in range(count):
         if sought[i]:
@@ -214,17 +224,18 @@ def _walk(nexts, per_step, shape, ptr, idx, initial, scale, kept, visits, reache
 
 @kernel
 def trust_kernel(
-    address, strides, last, nexts, per_step, shape, ptr, idx, initial, settings, per_state, scale, space, paid
-):
+    address, strides, last, nexts, per_step, shape, ptr, idx, initial, settings, per_state, backward, scale,
+    space, paid,
+):  # fmt: skip
     """Eight runs on losses [runs, T, H, S, A] by byte strides; fills paid [T, lanes].
 
     ``settings`` are step sizes, radii and floors. With ``per_state`` every state has its own radius and
-    visits are 1; otherwise the visits times ``scale`` weigh the states.
+    visits are 1; otherwise the visits times ``scale`` weigh the states. ``backward`` is KL(old ‖ new).
     """
     steps, states, actions = shape
     etas, radii, floors = settings
     # By name once: an array read from a tuple is counted, which costs.
-    kept, gaps, largest, spread, visits, values, reached, search = space
+    kept, gaps, largest, spread, middle, visits, values, reached, search = space
     trials = search.x
     zero = zero_lanes()
     layer = states * LANES
@@ -237,7 +248,7 @@ def trust_kernel(
                 place = address + t * strides[1] + h * strides[2] + s * strides[3]
                 value = _evaluate(
                     row, place, last, strides, h * per_step + s * actions, ahead, actions, nexts,
-                    kept, gaps, largest, spread, values,
+                    kept, gaps, largest, spread, middle, values,
                 )  # fmt: skip
                 store(values, here + s * LANES, value)
         outcome = zero
@@ -248,11 +259,17 @@ def trust_kernel(
         store(paid, t * LANES, outcome)
         if per_state:
             for row in range(ptr[steps]):
-                _find(row, row + 1, actions, etas, radii, kept, gaps, largest, spread, visits, search)
+                _find(
+                    row, row + 1, actions, backward, etas, radii, kept, gaps, largest, spread, middle, visits,
+                    search,
+                )  # fmt: skip
                 _move(row, actions, floors, trials, kept, gaps)
         else:
             _walk(nexts, per_step, shape, ptr, idx, initial, scale, kept, visits, reached)
-            _find(0, ptr[steps], actions, etas, radii, kept, gaps, largest, spread, visits, search)
+            _find(
+                0, ptr[steps], actions, backward, etas, radii, kept, gaps, largest, spread, middle, visits,
+                search,
+            )  # fmt: skip
             for row in range(ptr[steps]):
                 _move(row, actions, floors, trials, kept, gaps)
 
@@ -265,6 +282,7 @@ def run_trust_region(
     horizon: int,
     settings: tuple[np.ndarray, np.ndarray, np.ndarray],
     per_state: bool,
+    backward: bool,
     scale: float,
 ) -> np.ndarray:
     """What at most eight runs pay in each round, [runs, T], on losses [runs or 1, T, 1 or H, S, A]."""
@@ -279,6 +297,7 @@ def run_trust_region(
         gaps=aligned_zeros(rows * n_actions * LANES),
         largest=aligned_zeros(rows * LANES),
         spread=aligned_zeros(rows * LANES),
+        middle=aligned_zeros(rows * LANES),
         visits=aligned_zeros(rows * LANES),
         values=aligned_zeros(3 * n_states * LANES),
         reached=aligned_zeros(2 * n_states * LANES),
@@ -291,6 +310,6 @@ def run_trust_region(
         losses.ctypes.data, strides, n_runs - 1, frozen(nexts, np.int32),
         0 if len(nexts) == 1 else n_states * n_actions, (horizon, n_states, n_actions),
         states.ptr, states.idx, frozen(initial, np.float64),
-        tuple(whole_lanes(column) for column in settings), per_state, scale, space, paid,
+        tuple(whole_lanes(column) for column in settings), per_state, backward, scale, space, paid,
     )  # fmt: skip
     return paid.reshape(rounds, LANES)[:, :n_runs].T

@@ -3,27 +3,34 @@
 *The bound.* A learner plays on F_{t−1} by a predictive or Bregman selector, with predictions m_t of
 value error ε̄_t. Call a round resolved if 2ε̄_t is below the cone margin Δ_t. Then
 
-    DReg_T ≤ r_0 + Σ Γ_t + B · #unresolved + Σ_resolved (diam(F_{t−1}) δ_t + λ R_t).
+    DReg_T ≤ r_0 + Σ Γ_t + Σ_unresolved B_t + Σ_resolved (diam(F_{t−1}) δ_t + λ R_t).
 
-B is the range of the objective over the polytope. It depends on the round; the paper writes it without
-an index, and the inequality is then true with the *maximum* over rounds, as here. The penalty itself
-plays no part in this bound.
+B_t is the range of the round's objective over the polytope. The paper writes B without an index, outside
+the sum; inside it the inequality is true, and so it is with the largest B_t. The penalty itself plays no
+part in this bound.
 
-*The speed.* On one state-step, with per-layer margin β, the on-policy gap of a suboptimal action at
-layer h (from 1) is g = β/(H−h+1). Its odds shrink by e^{−ηg} a round, with a penalty λ by e^{−η(g+λ)},
-and the sums of the two geometric series have the ratio
+*The speed.* At a state of layer h (from 1) a suboptimal action has the optimal advantage β, and the gap
+g = Q^π(a⁻) − Q^π(a*) under the policy π that is played. Its odds shrink by e^{−ηg} a round, with a penalty
+λ by e^{−η(g+λ)}, and the sums of the two geometric series have the ratio
 
-    (1 − e^{−η(g+λ)}) / (1 − e^{−ηg}),        claimed to be Ω(1 + λ(H−h+1)/β) = Ω((g+λ)/g).
+    (1 − e^{−η(g+λ)}) / (1 − e^{−ηg}),        claimed to be Ω((g+λ)/g) = Ω(1 + λ(H−h+1)/β).
 
 Since (1 − e^{−x})/x falls from 1 and is 1 − 1/e at x = 1, the ratio never exceeds (g+λ)/g, and is at
 least 1 − 1/e of it whenever η(g+λ) ≤ 1. The paper's condition ηg ≲ 1 is not enough: the ratio never
 exceeds 1/(1 − e^{−ηg}) either, however large λ is.
+
+The second form takes g = β/(H−h+1), which is not the gap. On the layered tree, if π acts right with
+probability p on each later layer, `tree_gap` is g = γ(1 + p + … + p^{H−h}) where β = (H−h+1)γ: the
+paper's value at p = 0 only, and β as learning goes on. And since β grows with the layers that are left,
+the claimed factor 1 + λ(H−h+1)/β = 1 + λ/γ is the same on every layer.
 
     >>> brisk = suppression(beta=0.2, penalty=0.7, horizon=20, layer=1, eta=0.6)
     >>> round(brisk.claimed, 1), round(brisk.measured, 1), brisk.holds
     (71.0, 58.0, True)
     >>> suppression(beta=0.2, penalty=1000.0, horizon=20, layer=1, eta=0.6).holds
     False
+    >>> [round(tree_gap(0.2, horizon=20, layer=1, right=p), 2) for p in (0.0, 0.5, 1.0)]
+    [0.2, 0.4, 4.0]
 """
 
 from __future__ import annotations
@@ -54,20 +61,26 @@ CONSTANT = 1.0 - 1.0 / math.e
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GateBound:
-    """DReg ≤ first regret + prices + B · #unresolved + selection terms of resolved rounds."""
+    """DReg ≤ first regret + prices + B_t of unresolved rounds + selection terms of resolved rounds."""
 
     left: float  # the dynamic regret of the run
     first_regret: float
     price: float  # Σ Γ
-    objective_range: float  # B, the maximum over rounds
+    ranges: FloatArray  # [T]  B_t
     resolved: BoolArray  # [T]  2ε̄ < Δ; true in round 0, which has its own term
     selection: FloatArray  # [T]  diam · δ + λR of each round, 0 in round 0
     rounding: float  # what `holds` forgives
 
     @property
     def right(self) -> float:
-        unresolved = int(np.count_nonzero(~self.resolved))
-        blind = self.objective_range * unresolved
+        """With B_t inside the sum."""
+        return self._beside(math.fsum(self.ranges[~self.resolved]))
+
+    def right_with(self, objective_range: float) -> float:
+        """With one B for all rounds: true if it is the largest."""
+        return self._beside(objective_range * int(np.count_nonzero(~self.resolved)))
+
+    def _beside(self, blind: float) -> float:
         return self.first_regret + self.price + blind + math.fsum(self.selection[self.resolved])
 
     @property
@@ -124,7 +137,7 @@ def gate_bound(
         left=log.total_regret,
         first_regret=float(log.regrets[0]),
         price=math.fsum(log.prices),
-        objective_range=max(objective_range(mdp, loss) for loss in rounds),
+        ranges=read_only(np.array([objective_range(mdp, loss) for loss in rounds])),
         resolved=read_only(resolved),
         selection=read_only(selection),
         rounding=math.fsum(forgiven(mdp, loss) for loss in rounds),
@@ -135,7 +148,7 @@ def gate_bound(
 class Suppression:
     """How much faster a penalty starves a suboptimal action than plain mirror descent does."""
 
-    gap: float  # g = β/(H−h+1)
+    gap: float  # g = β/(H−h+1), the paper's; see `tree_gap` for the true one
     claimed: float  # 1 + λ(H−h+1)/β
     measured: float  # ratio of the two geometric sums
     ceiling: float  # 1/(1 − e^{−ηg}), which no penalty exceeds
@@ -156,7 +169,7 @@ class Suppression:
 
 
 def suppression(*, beta: float, penalty: float, horizon: int, layer: int, eta: float) -> Suppression:
-    """The claimed factor and the measured one; `layer` counts from 1."""
+    """The claimed factor and the measured one; `beta` is the optimal advantage, `layer` counts from 1."""
     if not (beta > 0 and penalty >= 0 and eta > 0 and 1 <= layer <= horizon):
         raise InputError(
             f"beta={beta}, penalty={penalty}, eta={eta}, layer={layer} of {horizon} is out of range: "
@@ -172,3 +185,9 @@ def suppression(*, beta: float, penalty: float, horizon: int, layer: int, eta: f
         ceiling=1.0 / plain,
         step=step,
     )
+
+
+def tree_gap(gamma: float, *, horizon: int, layer: int, right: float) -> float:
+    """Q^π(a⁻) − Q^π(a*) on the layered tree, where π acts right with probability `right` on later layers."""
+    # Off the path γ is paid on all H−h+1 layers; on it, on the i-th later one unless all i steps were right.
+    return gamma * math.fsum(right**i for i in range(horizon - layer + 1))

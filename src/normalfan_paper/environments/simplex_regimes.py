@@ -4,7 +4,7 @@ The normal cone of arm a is the set of losses under which a is cheapest. In ever
 
     within_cone   the best arm is always the same; the others wander in [γ, 1]: motion without price
     wall          two arms lie close and change places; the loser costs the distance |d| ≤ γ of a slow walk d,
-                  so that each crossing is cheap; the others wander slowly in [γ, 1]
+                  so that each crossing is cheap; the others wander in [γ, 1], slowly unless told otherwise
     crossings     now and then another arm becomes best, anyone, and all the others cost at least γ
     rotating      the same, but the best arm moves on to its neighbour, at regular intervals
 
@@ -24,19 +24,19 @@ How a loss wanders within a cone (`drift`), with s its `stride`:
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_choice
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan_paper.environments.constructions import Instance, one_state
 
 DriftKind: TypeAlias = Literal["walk", "step", "redraw", "offset"]
-Between: TypeAlias = Literal["held", "redrawn"]
+Between: TypeAlias = Literal["held", "walk", "redrawn"]
 
 WALL_STRIDE = 0.1
-"""The steps of the walk between the two arms of `wall`, and of its other arms, in units of γ."""
+"""The steps of the walk between the two arms of `wall`, and of its other arms if held, in units of γ."""
 
 
 def within_cone(
@@ -60,12 +60,22 @@ def within_cone(
 
 
 def wall(
-    rounds: int, arms: int, gamma: float, *, rng: np.random.Generator, stride: float | None = None
+    rounds: int,
+    arms: int,
+    gamma: float,
+    *,
+    rng: np.random.Generator,
+    stride: float | None = None,
+    others: Between = "held",
 ) -> Instance:
-    """A loss that drifts back and forth through one wall; `stride` is γ/10 unless given."""
+    """A loss that drifts back and forth through one wall; `stride` is γ/10 unless given.
+
+    The `others` take steps as small ("held"), steps of deviation γ ("walk"), or are redrawn.
+    """
     _check(arms, gamma)
     step = WALL_STRIDE * gamma if stride is None else stride
-    losses = _drifting(rounds, arms, gamma, "walk", step, rng)
+    drift: DriftKind = "redraw" if _known_between(others) == "redrawn" else "walk"
+    losses = _drifting(rounds, arms, gamma, drift, gamma if others == "walk" else step, rng)
     one, other = rng.permutation(arms)[:2]
     steps = _gaussian_steps(rounds, 1, step, rng)[:, 0]
     steps[0] = rng.uniform(-gamma, gamma)
@@ -86,7 +96,8 @@ def crossings(
 ) -> Instance:
     """Another arm, drawn from all others, becomes best with probability `rate` a round.
 
-    `between` crossings the loss is held, or its costs are redrawn in every round.
+    `between` crossings the loss is held, or its costs take Gaussian steps of standard deviation γ or are
+    redrawn, in every round.
     """
     _check(arms, gamma, rate)
     crosses = rng.random(rounds) < rate
@@ -146,14 +157,20 @@ def _gaussian_steps(rounds: int, arms: int, stride: float, rng: np.random.Genera
 def _around(
     best: IntArray, crosses: BoolArray, arms: int, gamma: float, between: Between, rng: np.random.Generator
 ) -> Instance:
-    """Losses that are 0 at the best arm [T] and drawn from [γ, 1] elsewhere, at crossings or always."""
-    if between not in ("held", "redrawn"):
-        raise InputError(f'between is {between!r}, but must be "held" or "redrawn": choose one.')
+    """Losses that are 0 at the best arm [T] and in [γ, 1] elsewhere: drawn at crossings, or always moving."""
     rounds = len(best)
-    draws = np.cumsum(crosses) if between == "held" else np.arange(rounds)
-    losses = rng.uniform(gamma, 1.0, size=(int(draws[-1]) + 1, arms))[draws]
+    if _known_between(between) == "walk":
+        losses = _drifting(rounds, arms, gamma, "walk", gamma, rng)
+    else:
+        draws = np.cumsum(crosses) if between == "held" else np.arange(rounds)
+        losses = rng.uniform(gamma, 1.0, size=(int(draws[-1]) + 1, arms))[draws]
     losses[np.arange(rounds), best] = 0.0
     return _instance(losses)
+
+
+def _known_between(between: Between) -> Between:
+    check_choice("between", between, get_args(Between))
+    return between
 
 
 def _instance(losses: FloatArray) -> Instance:

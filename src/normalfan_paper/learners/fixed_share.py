@@ -9,10 +9,12 @@ from normalfan.problem.mdp import MDP
 
 
 class FixedShare(MirrorDescent):
-    """Hedge that forgets: after each step a share α of all weight is divided evenly.
+    """Hedge that forgets: after each step a share α of all weight is divided evenly among all actions.
 
     w_{t+1}(a) = (1 − α) v(a) + α / A, where v is Hedge's step from w_t: Hedge with the floor α / A. It
-    competes with a best action that changes about α·T times (Herbster and Warmuth, 1998).
+    competes with a best action that changes about α·T times. In Herbster and Warmuth (1998) an action
+    shares with the *others*, α / (A − 1) each; here, as in Bousquet and Warmuth (2002) where the share goes
+    to the uniform past, it gets a part back: the same rule with α (A − 1) / A in place of α.
 
     Parameters
     ----------

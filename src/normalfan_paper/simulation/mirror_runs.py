@@ -113,8 +113,16 @@ def simulate_mirror_descent(
     `losses`: [T, H, S, A] or a loss stream, shared by all runs. `judged`: as many rounds, what is paid if not
     the losses that the runs see. The transitions must be deterministic.
     """
-    paid, _, _ = _simulate("simulate_mirror_descent", mdp, losses, settings, judged, None, threads)
+    paid, *_ = _simulate("simulate_mirror_descent", mdp, losses, settings, judged, None, threads)
     return checked_payments(paid)
+
+
+def simulate_noisy_mirror_descent(
+    mdp: MDP, losses: Losses, settings: Sequence[MirrorSetting], *, judged: Losses
+) -> tuple[FloatArray, FloatArray]:
+    """The same with what the runs pay by `judged` and by the `losses` that they see, [n_settings, T] each."""
+    paid, seen, *_ = _simulate("simulate_noisy_mirror_descent", mdp, losses, settings, judged, None, 1)
+    return checked_payments(paid), checked_payments(seen)
 
 
 def record_mirror_descent(
@@ -128,7 +136,9 @@ def record_mirror_descent(
 ) -> MirrorRecord:
     """The same runs with a look at every episode: regret by step, mass near the walls of the judged loss."""
     wall = check_not_negative("wall", wall)
-    paid, by_step, masses = _simulate("record_mirror_descent", mdp, losses, settings, judged, wall, threads)
+    paid, _, by_step, masses = _simulate(
+        "record_mirror_descent", mdp, losses, settings, judged, wall, threads
+    )
     near_walls, near_optimal, thin = (read_only(np.ascontiguousarray(m)) for m in np.moveaxis(masses, -1, 0))
     return MirrorRecord(checked_payments(paid), read_only(by_step), near_walls, near_optimal, thin)
 
@@ -141,8 +151,8 @@ def _simulate(
     judged: Losses | None,
     wall: float | None,
     threads: int,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Payments, regret by step and masses, the last two empty without a wall."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Payments judged and seen, regret by step and masses, the last two empty without a wall."""
     from normalfan._kernels.lanes import LANES
     from normalfan_paper._kernels import mirror_lanes
 
@@ -162,7 +172,7 @@ def _simulate(
     parts = []
     for group in groups:
 
-        def run(part: slice, group: Any = group) -> tuple[FloatArray, FloatArray, FloatArray]:
+        def run(part: slice, group: Any = group) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
             members = group[part]
             return mirror_lanes.run_mirror_descent(
                 seen, means, transitions.nexts, states, mdp.initial, mdp.horizon,
@@ -171,8 +181,10 @@ def _simulate(
 
         parts += in_parts(run, len(group), LANES, threads)
     order = np.argsort(np.concatenate(groups), kind="stable")
-    paid, by_step, masses = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return (paid[order], by_step, masses) if wall is None else (paid[order], by_step[order], masses[order])
+    paid, seen, by_step, masses = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    if wall is None:
+        return paid[order], seen[order], by_step, masses
+    return paid[order], seen[order], by_step[order], masses[order]
 
 
 def _rounds(mdp: MDP, losses: Losses, judged: Losses | None) -> tuple[FloatArray, FloatArray | None]:

@@ -7,6 +7,8 @@ the rest. The selectors are those of `normalfan.learners`, in the short form tha
     occupancies      `StickyEuclidean`, the point of the face with the occupancy nearest to the last play's:
                      it follows the last prefix as far as that agrees with the face, and is uniform below;
                      where the face conflicts with it nothing is near to anything remembered
+    entropy          `StickyEntropy` with the last loss as its model: the last play, one hundredth uniform,
+                     as far as the face keeps it; below the last prefix it forgets a hundredth a round
     strings          the nearest action string: each free bit as it last was in a face (0 at first)
     lexicographic    0 on the free layers
     random vertex    a fair coin on each free layer
@@ -32,9 +34,10 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan_paper.environments.prefix_faces import PrefixFaces
+from normalfan_paper.learners.sticky import MIXING
 
 SelectorName: TypeAlias = Literal[
-    "oracle", "occupancies", "strings", "lexicographic", "random vertex", "random point"
+    "oracle", "occupancies", "entropy", "strings", "lexicographic", "random vertex", "random point"
 ]
 
 
@@ -63,6 +66,8 @@ def simulate_prefix_tracker(
         free = _generator(rng, selector).random(coming.shape)
     elif selector == "occupancies":
         free = _remembered_path(faces)
+    elif selector == "entropy":
+        free = _remembered_chances(faces)
     else:
         raise InputError(f"selector is {selector!r}, but no such selector is known: see SelectorName.")
     held = np.arange(horizon) < faces.lengths[:-1, None]
@@ -115,3 +120,32 @@ def _remembered_path(faces: PrefixFaces) -> FloatArray:
             known, depth = strings[t], length
         memory[t, :depth] = known[:depth]
     return np.where(memory < 0, 0.5, memory != strings[1:])
+
+
+def _remembered_chances(faces: PrefixFaces) -> FloatArray:
+    """[T−1, H]: the same for a play that follows its remembered path with a chance of its own on each layer.
+
+    A node that a face fixes is followed for certain. Below a face the chance p of the remembered action
+    becomes (1 − MIXING) p + MIXING / 2. Off a face all is forgotten: the path ends where a face leaves it.
+    """
+    strings, lengths = faces.strings, faces.lengths
+    layers = np.arange(faces.horizon)
+    astray = np.empty(strings[1:].shape)
+    known, chance = strings[0].copy(), np.full(faces.horizon, 0.5)
+    for t in range(len(astray)):
+        fixed = layers < lengths[t]
+        if (known != strings[t])[fixed].any():
+            known, chance = strings[t].copy(), np.full(faces.horizon, 0.5)
+        chance = np.where(fixed, 1.0, (1.0 - MIXING) * chance + MIXING / 2)
+        astray[t] = _astray(known, chance, strings[t + 1], faces.charge == "separable")
+    return astray
+
+
+def _astray(known: IntArray, chance: FloatArray, coming: IntArray, anywhere: bool) -> FloatArray:
+    """[H]: the chance of a wrong step, at the node on the coming path or, if `anywhere`, over all nodes."""
+    wrong = np.where(known == coming, 1.0 - chance, chance)
+    if anywhere:  # of those who are still on the remembered path, and of the others, who toss coins
+        still = np.concatenate([[1.0], np.cumprod(chance)[:-1]])
+        return np.asarray(still * wrong + (1.0 - still) * 0.5)
+    together = np.concatenate([[True], np.cumprod(known == coming)[:-1].astype(bool)])
+    return np.where(together, wrong, 0.5)

@@ -2,9 +2,9 @@
 
     π_{t+1} = argmin of the linearised loss within a ball of relative entropy around π_t,      pays J_t(π_t)
 
-is the learner `TrustRegion` in its three kinds, with a constant step size and a floor, and gives what that
-gives one at a time up to the accuracy of its root. See `hedge_runs` for the layout. Each run may
-have losses of its own: this learner is swept over seeds rather than over settings.
+is the learner `TrustRegion` in its three kinds and both directions, with a constant step size and a floor,
+and gives what that gives one at a time up to the accuracy of its root. See `hedge_runs` for the layout. Each
+run may have losses of its own: this learner is swept over seeds rather than over settings.
 
     >>> arms = MDP([[0, 0]], initial=0, horizon=1)
     >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]).reshape(3, 1, 1, 2)
@@ -20,9 +20,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_choice
 from normalfan.learners.learner import check_constant_step, check_floor, check_positive
-from normalfan.learners.trust_region import DEFAULT_RADIUS, Kind
+from normalfan.learners.trust_region import DEFAULT_RADIUS, Direction, Kind
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import Losses
@@ -44,6 +44,7 @@ class TrustSetting:
     eta: float = 10.0
     radius: float = DEFAULT_RADIUS
     kind: Kind = "per state"
+    direction: Direction = "new from old"
 
     def __post_init__(self) -> None:
         check_constant_step("TrustSetting.eta", self.eta)
@@ -53,11 +54,8 @@ class TrustSetting:
                 f"TrustSetting.floor is {self.floor}, but must be positive: for a floor of 0 run the learner "
                 f"TrustRegion."
             )
-        if self.kind not in get_args(Kind):
-            raise InputError(
-                f"TrustSetting.kind is {self.kind!r}, but must be one of {', '.join(get_args(Kind))}: "
-                "choose one."
-            )
+        check_choice("TrustSetting.kind", self.kind, get_args(Kind))
+        check_choice("TrustSetting.direction", self.direction, get_args(Direction))
 
 
 def simulate_trust_region(
@@ -76,7 +74,8 @@ def simulate_trust_region(
     streams = whole_stream(mdp, losses)[None] if own is None else own
     states = reachable_states(mdp)
     columns = np.array([(s.eta, s.radius, check_floor(mdp, s.floor)) for s in settings]).reshape(-1, 3)
-    kinds = np.array([get_args(Kind).index(s.kind) for s in settings], dtype=np.int64)
+    modes = [(kind, way) for kind in get_args(Kind) for way in get_args(Direction)]
+    kinds = np.array([modes.index((s.kind, s.direction)) for s in settings], dtype=np.int64)
     groups = [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)] or [np.arange(0)]
     blocks = [group[i : i + LANES] for group in groups for i in range(0, len(group), LANES)]
 
@@ -88,6 +87,7 @@ def simulate_trust_region(
         return trust_lanes.run_trust_region(
             streams if own is None else own[_as_slice(members)], transitions.nexts, states, mdp.initial,
             mdp.horizon, tuple(columns[members].T), kind == "per state",
+            settings[members[0]].direction == "old from new",
             1 / mdp.horizon if kind == "average" else 1.0,
         )  # fmt: skip
 

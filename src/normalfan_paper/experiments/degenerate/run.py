@@ -20,8 +20,8 @@ from normalfan.problem.arrays import FloatArray
 from normalfan.regret import run
 from normalfan_paper.environments.prefix_faces import PrefixFaces, flipping_bits, switching_faces
 from normalfan_paper.experiment import Settings
-from normalfan_paper.learners.sticky import StickyEuclidean
-from normalfan_paper.simulation import simulate_prefix_tracker
+from normalfan_paper.learners.sticky import StickyEntropy, StickyEuclidean
+from normalfan_paper.simulation.prefix_runs import simulate_prefix_tracker
 
 if TYPE_CHECKING:
     import polars
@@ -70,6 +70,7 @@ def _explicit(
     known: dict[str, Selector] = {
         "oracle": Oracle(),
         "occupancies": StickyEuclidean(LastLoss(), weight=1.0),
+        "entropy": StickyEntropy(LastLoss(), weight=1.0),
         "lexicographic": Lexicographic(),
         "random vertex": RandomVertex(rng=rng),
         "random point": RandomPoint(rng=rng),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from normalfan_paper.experiment import Choice, Scale, Settings
+from normalfan_paper.experiment import Scale, Settings
 
 HORIZON = 20
 GAMMA = 0.2
@@ -13,8 +13,11 @@ LONGEST = 18
 ROUNDS = 5000
 SWITCH = 0.025
 REDRAW = 0.25
-SELECTORS = ("oracle", "occupancies", "strings", "lexicographic", "random vertex", "random point")
-"""The oracle; two readings of the sticky selector; the lexicographic one; two readings of the random one."""
+SELECTORS = (
+    *("oracle", "occupancies", "entropy", "strings"),
+    *("lexicographic", "random vertex", "random point"),
+)
+"""The oracle; three readings of the sticky selector; the lexicographic one; two of the random one."""
 
 OURS: dict[str, Any] = {"motion": "bits", "redraw": REDRAW, "charge": "to the prefix"}
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -29,44 +32,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 EXPLICIT: dict[str, Any] = {"horizon": 6, "longest": 4, "rounds": 300}
 """The size at which the learners of the package play on the tree with all its states, engine-priced."""
-
-CHOICES = (
-    Choice(
-        "degenerate/motion",
-        "What moves with the switch probability 0.025?",
-        "each bit of the hidden string by itself",
-        ("the whole face: string and length are redrawn together, and held otherwise",),
-        ("degenerate/sticky-level", "degenerate/lexicographic-level", "degenerate/switch"),
-    ),
-    Choice(
-        "degenerate/redraw",
-        "How often does the length of the prefix change?",
-        "it is redrawn from 1 to 18 in one round of four",
-        ("in one of eight", "in one of two", "in every round"),
-        ("degenerate/sticky-level", "degenerate/lexicographic-level", "degenerate/random-level"),
-    ),
-    Choice(
-        "degenerate/charge",
-        "What does a path pay that leaves the prefix?",
-        "γ on each step that the prefix has left; the steps after it are free for all",
-        ("γ on each step that the tree has left", "γ for each wrong bit of the prefix"),
-        ("degenerate/sticky-level", "degenerate/lexicographic-level", "degenerate/random-level"),
-    ),
-    Choice(
-        "degenerate/sticky",
-        "In which geometry does the sticky selector stay near its last choice?",
-        "both are shown: the nearest occupancy, as the proposition has it, and the nearest action string",
-        (),
-        ("degenerate/sticky-level", "degenerate/order"),
-    ),
-    Choice(
-        "degenerate/random",
-        "What is a uniform point of a face?",
-        "both are shown: a vertex by fair coins, and a policy drawn uniformly at every node",
-        (),
-        ("degenerate/random-mean",),
-    ),
-)
 
 
 def cells(scale: Scale) -> Sequence[Settings]:

@@ -17,7 +17,7 @@ import numpy as np
 from normalfan.problem.arrays import FloatArray
 from normalfan_paper.experiment import Verdict
 from normalfan_paper.experiments.gridworld.settings import ETAS, OURS
-from normalfan_paper.judging import Estimate, estimate
+from normalfan_paper.judging import Estimate, estimate, verdict_over
 
 if TYPE_CHECKING:
     import polars
@@ -59,14 +59,23 @@ class RegretTotals:
         return min(self.all(scenario, method, variant, beyond=beyond), key=lambda run: run.mean)
 
     def all(self, scenario: str, method: str, variant: str = OURS, *, beyond: bool = False) -> list[Run]:
-        capped = (
-            method.startswith("trust region") or method == "tracker"
-        )  # their step sizes are not the sweep's
+        """All runs; the step sizes of the sweep bound those of a trust region, too."""
         return [
             Run(method, setting, regret)
             for setting, regret in self._runs[variant, scenario, method].items()
-            if beyond or capped or (setting[0] or 0.0) <= ETAS[-1]
+            if beyond or (setting[0] or 0.0) <= ETAS[-1]
         ]
+
+    def at(self, scenario: str, method: str, eta: float | None, variant: str = OURS) -> Run:
+        """The run of least mean regret with one step size, or without any."""
+        runs = self.all(scenario, method, variant, beyond=True)
+        return min((run for run in runs if run.setting[0] == eta), key=lambda run: run.mean)
+
+    def seeds(self, variant: str = OURS) -> int:
+        """How many seeds a variant had, over the methods that were run with the most."""
+        return max(
+            len(regret) for key, runs in self._runs.items() if key[0] == variant for regret in runs.values()
+        )
 
     def alike(self, scenario: str, method: str, variant: str, *, beyond: bool = False) -> tuple[Run, Run]:
         """The best run as ours and under an alternative, over the settings and seeds that both have."""
@@ -99,10 +108,8 @@ def jackknife(statistic: Callable[[FloatArray], float], samples: FloatArray) -> 
 
 
 def verdict_of(cases: Mapping[Case, bool]) -> Verdict:
-    """A claim that is said of all cases holds in all, in some or in none of them."""
-    if all(cases.values()):
-        return Verdict.HOLDS
-    return Verdict.DEPENDS if any(cases.values()) else Verdict.FALSE
+    """A claim is said of every scenario: a design reproduces it if it has it in all of them."""
+    return verdict_over(all(scenarios.values()) for scenarios in _by_design(cases).values())
 
 
 def tally(cases: Mapping[Case, bool]) -> str:

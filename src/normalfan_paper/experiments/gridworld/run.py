@@ -27,20 +27,25 @@ from normalfan_paper.experiments.gridworld.settings import (
     ETAS_BEYOND,
     FLOOR,
     LAYER_BLOCKS,
+    PAIR,
+    PAIRED,
+    POOL,
     RADIUS,
     SCENARIOS,
     TRACKING,
     alternative_settings,
     recorded_settings,
     sweep_settings,
+    trust_method,
 )
-from normalfan_paper.simulation import (
+from normalfan_paper.simulation.combined_runs import simulate_combination
+from normalfan_paper.simulation.mirror_runs import (
     MirrorSetting,
-    TrustSetting,
     record_mirror_descent,
     simulate_mirror_descent,
-    simulate_trust_region,
+    simulate_noisy_mirror_descent,
 )
+from normalfan_paper.simulation.trust_runs import TrustSetting, simulate_trust_region
 
 if TYPE_CHECKING:
     import polars
@@ -114,11 +119,11 @@ def _trust(mdp: MDP, settings: Settings) -> Iterable[Line]:
     seeds = settings["seeds"]
     losses = np.stack([scenario_losses(settings, seed) for seed in seeds])
     whole = np.broadcast_to(losses[:, :, None], (*losses.shape[:2], *mdp.shape))
-    run = TrustSetting(FLOOR, eta=settings["cap"], radius=RADIUS, kind=settings["kind"])
+    run = TrustSetting(FLOOR, settings["cap"], RADIUS, settings["kind"], settings["direction"])
     paid = simulate_trust_region(mdp, whole, [run] * len(seeds))
     for seed, own, spent in zip(seeds, losses, paid, strict=True):
         regret = spent.sum() - _best_values(mdp, ArrayLosses(own, axes="TSA")).sum()
-        yield _line(seed, f"trust region, {run.kind}", float(regret), eta=run.eta)
+        yield _line(seed, trust_method(run.kind, run.direction), float(regret), eta=run.eta)
 
 
 def _recorded(mdp: MDP, settings: Settings) -> Iterable[Line]:
@@ -144,21 +149,24 @@ def _recorded(mdp: MDP, settings: Settings) -> Iterable[Line]:
 def _alternative(mdp: MDP, settings: Settings) -> Iterable[Line]:
     (seed,) = settings["seeds"]
     changes = dict(ALTERNATIVES[settings["variant"]])
-    noise, scale = changes.pop("noise", 0.0), changes.pop("scale", 1.0)
+    noise, scale = changes.pop("noise", None), changes.pop("scale", 1.0)
     means = scale * scenario_losses(settings, seed)
     judged = ArrayLosses(means, axes="TSA")
     runs = [replace(setting, **{"floor": FLOOR, **changes}) for setting in alternative_settings()]
-    if "driven_by" in changes:
-        runs = [run for run in runs if _method(run) == "mirror descent"]
-    if noise == 0:
-        paid = simulate_mirror_descent(mdp, judged, runs)
-    else:
+    best = _best_values(mdp, judged)
+    if noise is None:
+        yield from _totals(seed, runs, simulate_mirror_descent(mdp, judged, runs), best)
+        return
+    runs.append(TRACKING)
+    if noise:
         place = SCENARIOS.index(settings["scenario"])
         rng = np.random.default_rng(np.random.SeedSequence([place, seed, 1]))
-        seen = means + noise * rng.standard_normal(means.shape)
-        runs.append(TRACKING)
-        paid = simulate_mirror_descent(mdp, ArrayLosses(seen, axes="TSA"), runs, judged=judged)
-    yield from _totals(seed, runs, paid, _best_values(mdp, judged))
+        seen = ArrayLosses(means + noise * rng.standard_normal(means.shape), axes="TSA")
+        paid, apparent = simulate_noisy_mirror_descent(mdp, seen, runs, judged=judged)
+    else:
+        paid = apparent = simulate_mirror_descent(mdp, judged, runs)
+    yield from _totals(seed, runs, paid, best)
+    yield from _combined(seed, runs, apparent, paid, best)
 
 
 PARTS: dict[str, Callable[[MDP, Settings], Iterable[Line]]] = {
@@ -168,6 +176,26 @@ PARTS: dict[str, Callable[[MDP, Settings], Iterable[Line]]] = {
     "recorded": _recorded,
     "alternative": _alternative,
 }
+
+
+def _combined(
+    seed: int, runs: Sequence[MirrorSetting], seen: FloatArray, paid: FloatArray, best: FloatArray
+) -> Iterable[Line]:
+    """Two combinations without a share and with one of 1/T: regret, promise, and how near it came to it."""
+    pools = {
+        PAIR: [replace(PAIRED, floor=FLOOR), TRACKING],
+        POOL: [*(replace(setting, floor=FLOOR) for setting in alternative_settings()), TRACKING],
+    }
+    for name, members in pools.items():
+        places = [runs.index(member) for member in members]
+        for share in (0.0, 1.0 / len(best)):
+            run = simulate_combination(seen[places], paid[places], share=share)
+            method = f"combined, {name}" + (", with a share" if share else "")
+            yield _line(seed, method, float((run.paid - best).sum()))
+            yield _line(seed, method, run.bound, measure="bound")
+            yield _line(seed, method, run.slack, measure="slack of the bound")
+            least = (paid[places] - best).sum(axis=1).min()
+            yield _line(seed, method, float(least), measure="best member's regret")
 
 
 def _best_values(mdp: MDP, stream: ArrayLosses) -> FloatArray:

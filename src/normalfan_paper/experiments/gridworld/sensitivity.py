@@ -1,14 +1,19 @@
-"""By which choice the gain comes and goes: one row a choice, on the seeds of the alternatives.
+"""Beyond the paper: by which choice the gain comes and goes, and a combination that needs no choice.
 
 The gain is the mean regret of mirror descent over that of the thresholded update, both at their best
-settings.
+settings. One row a choice, on the seeds of the alternatives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
 
-from normalfan_paper.experiment import LedgerRow
+import numpy as np
+
+from normalfan_paper.experiment import LedgerRow, Verdict
 from normalfan_paper.experiments.gridworld.measures import (
     MATTERS,
     Case,
@@ -16,19 +21,24 @@ from normalfan_paper.experiments.gridworld.measures import (
     Run,
     below,
     described,
+    jackknife,
     numbers,
     tally,
     times_below,
     verdict_of,
 )
-from normalfan_paper.experiments.gridworld.settings import ETAS, FLOOR, OURS, SCENARIOS
-from normalfan_paper.judging import Estimate
+from normalfan_paper.experiments.gridworld.settings import ETAS, FLOOR, OURS, PAIR, POOL, SCENARIOS
+from normalfan_paper.judging import Estimate, estimate, seeds_in_words
+
+if TYPE_CHECKING:
+    import polars
 
 NOISES = ("noise 0.1", "noise 0.3")
+PROMISE_ROUNDING = 1e-6  # of sums of thousands of payments
 
 
-def sensitivity_rows(totals: RegretTotals) -> Sequence[LedgerRow]:
-    return [
+def sensitivity_rows(frame: polars.DataFrame, totals: RegretTotals) -> Sequence[LedgerRow]:
+    found = [
         _alternatives(
             totals,
             "gridworld/floor",
@@ -54,7 +64,9 @@ def sensitivity_rows(totals: RegretTotals) -> Sequence[LedgerRow]:
             {"losses up to 1": OURS, "losses up to 0.1": "losses ×0.1"},
             "A step size and a threshold are in units of the loss",
         ),
+        *_combined(frame),
     ]  # fmt: skip
+    return [replace(row, beyond=True) for row in found]
 
 
 def pair_under(totals: RegretTotals, scenario: str, variant: str, *, beyond: bool = False) -> tuple[Run, Run]:
@@ -81,6 +93,7 @@ def _alternatives(
         verdict_of(cases),
         f"{why}: scenarios with a gain surely above {MATTERS:g}, {tally(cases)}.",
         numbers(gains),
+        seeds_in_words(min(totals.seeds(variant) for variant in variants.values())),
     )
 
 
@@ -106,6 +119,7 @@ def _step_sizes(totals: RegretTotals) -> LedgerRow:
         f"{len(SCENARIOS)} scenarios; beyond it, it falls below the sweep's thresholded update in {improve}. "
         f"Scenarios in which it stays surely above {MATTERS:g} times the thresholded update, {tally(cases)}.",
         numbers(gains),
+        seeds_in_words(totals.seeds()),
     )
 
 
@@ -122,6 +136,7 @@ def _tracker(totals: RegretTotals) -> LedgerRow:
         "The tracker pays its first round, the face price and what it selects wrongly among equals; "
         f"the thresholded update is lower in {tally(cases)}.",
         numbers(gains),
+        seeds_in_words(totals.seeds()),
     )
 
 
@@ -145,4 +160,68 @@ def _noise(totals: RegretTotals) -> LedgerRow:
         "Judged on the mean of what is seen, all at any step size, the thresholded update is lowest "
         f"with {tally(cases)}.",
         {**numbers(over_mirror, "mirror descent"), **numbers(over_tracker, "tracker")},
+        seeds_in_words(totals.seeds(NOISES[0])),
     )
+
+
+def _combined(frame: polars.DataFrame) -> list[LedgerRow]:
+    """Whether combinations kept their promise in every run, and how near they came to their best member."""
+    import polars as pl
+
+    rows = frame.filter(pl.col("method").str.starts_with("combined, "))
+    slack = rows.filter(pl.col("measure") == "slack of the bound")["value"].to_numpy()
+    kept = int((slack >= -PROMISE_ROUNDING).sum())
+    ratios: dict[Case, Estimate] = {}
+    near: dict[Case, bool] = {}
+    excesses: dict[Case, Estimate] = {}
+    seeds = []
+    for variant, pool, scenario in product(("no noise", *NOISES), (PAIR, POOL), SCENARIOS):
+        mine = rows.filter(
+            pl.col("variant") == variant,
+            pl.col("scenario") == scenario,
+            pl.col("method") == f"combined, {pool}",
+        )
+        regret, best, bound = (
+            mine.filter(pl.col("measure") == measure).sort("seed")["value"].to_numpy()
+            for measure in ("total regret", "best member's regret", "bound")
+        )
+        case = f"{variant}, {pool}", scenario
+        ratios[case] = jackknife(
+            lambda pair: float(pair[0].mean() / pair[1].mean()), np.stack([regret, best])
+        )
+        excesses[case] = estimate(regret - best)
+        near[case] = not estimate(regret - best - bound).above(0.0)
+        seeds.append(len(regret))
+    shares = [excess.mean for excess in excesses.values()]
+    return [
+        LedgerRow(
+            "gridworld/combined-bound",
+            "A combination of learners never pays more than its best member and what it promises, with a "
+            "share "
+            "on every interval.",
+            f"promise kept in {kept} of {len(slack)} runs, least slack {slack.min():.3g}; without a share "
+            f"over the "
+            "whole run, with a share of 1/T on every interval between 60 cuts",
+            Verdict.HOLDS if kept == len(slack) else Verdict.FALSE,
+            "The bound is computed from the run itself: twice the summed mixability gap, or its form for "
+            "intervals; "
+            "docs/details/learners.md proves it.",
+            {"runs": float(len(slack)), "kept": float(kept), "least slack": float(slack.min())},
+            seeds_in_words(min(seeds)),
+        ),
+        LedgerRow(
+            "gridworld/combined",
+            "The combination of the tracker with the thresholded update, or with all settings, is as good "
+            "as the "
+            "best of them up to its bound, with noise and without.",
+            f"regret over that of the best member, each seed's own: {described(ratios)}",
+            verdict_of(near),
+            f"The mean excess over the best member is {min(shares):.3g} to {max(shares):.3g}; within the "
+            f"mean of the "
+            f"bound, {tally(near)}. With noise the promise is about the losses seen, and about those "
+            f"judged on "
+            "average only.",
+            numbers(ratios) | numbers(excesses, "excess"),
+            seeds_in_words(min(seeds)),
+        ),
+    ]

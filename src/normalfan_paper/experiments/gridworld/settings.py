@@ -2,11 +2,13 @@
 
 A cell is one scenario, one seed (or a few) and one *part*:
 
+    alternative   a reduced sweep under another choice: floor, place of the penalty, scale, noise in the
+                  losses seen; where the choice is about noise also the tracker, and combinations of them all
     sweep         mirror descent and the thresholded update, in the paper's sweep and beyond; the tracker
+    trust         one kind of trust region, one direction of its divergence and one cap on its step, for eight
+                  seeds at a time; the second direction for a few only
     optimistic    optimistic mirror descent over the same step sizes
-    trust         one kind of trust region with one cap on its step, for eight seeds at a time
     recorded      some of the sweep's settings with a look at every episode
-    alternative   a reduced sweep under another choice: floor, place of the penalty, noise, scale, driver
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from normalfan_paper.experiment import Choice, Scale, Settings
-from normalfan_paper.simulation import MirrorSetting
+from normalfan_paper.experiment import Scale, Settings
+from normalfan_paper.simulation.mirror_runs import MirrorSetting
 
 SCENARIOS = ("moving goal", "rotating field", "changing obstacles", "boundary crossing")
 SHARP = ("changing obstacles", "boundary crossing")  # the optimum jumps; in the other two it drifts
@@ -28,26 +30,37 @@ THRESHOLDS = (0.02, 0.06, 0.10, 0.14, 0.18)
 PENALTIES = (0.35, 0.7)
 RADIUS = 0.12
 KINDS = ("per state", "average", "trajectory")
-CAPS = (0.6, 10.0)  # of a trust region's step: the largest of the sweep, and one that hardly ever binds
+DIRECTIONS = ("new from old", "old from new")  # KL(new ‖ old), KL(old ‖ new)
+SWEPT_CAP, FREE_CAP = ETAS[-1], 10.0  # of a trust region's step: the sweep's largest; one that hardly binds
+CAPS = (SWEPT_CAP, FREE_CAP)
 FLOOR = 1e-3
 # The previous-face tracker as a limit of mirror descent: all mass on what the last loss made optimal, and
 # among equals as it was before.
 TRACKING = MirrorSetting(1e6, driven_by="optimal", floor=1e-9)
 BINS, LAYER_BLOCKS = 50, 6
 SEEDS_AT_ONCE = 8
-ALTERNATIVE_SEEDS = 4
+ALTERNATIVE_SEEDS = 4  # of other readings and of what goes beyond the paper
 
 # What is changed, by the name of the alternative; OURS is the sweep's.
 OURS = "ours"
 ALTERNATIVES: dict[str, dict[str, Any]] = {
+    "no noise": {"noise": 0.0},
+    "noise 0.1": {"noise": 0.1},
+    "noise 0.3": {"noise": 0.3},
     "floor 0": {"floor": 0.0},
     "floor 0.01": {"floor": 1e-2},
     "penalty inside": {"penalty_inside_step": True},
-    "noise 0.1": {"noise": 0.1},
-    "noise 0.3": {"noise": 0.3},
     "losses ×0.1": {"scale": 0.1},
-    "optimal values": {"driven_by": "optimal"},
 }
+
+# Combinations of learners: who is combined.
+PAIR, POOL = "tracker and thresholded", "tracker and all settings"
+PAIRED = MirrorSetting(ETAS[-1], THRESHOLDS[2], PENALTIES[1])  # beside the tracker: the middle threshold
+
+
+def trust_method(kind: str, direction: str) -> str:
+    """What a trust region is called in the data."""
+    return f"trust region, {kind}, {direction}"
 
 
 def thresholded_beyond() -> list[MirrorSetting]:
@@ -80,78 +93,20 @@ def recorded_settings() -> list[MirrorSetting]:
 def cells(scale: Scale) -> list[Settings]:
     size = (QUICK_SIDE, QUICK_HORIZON, QUICK_EPISODES) if scale.quick else (SIDE, HORIZON, EPISODES)
     common = dict(zip(("side", "horizon", "episodes"), size, strict=True))
-    few = range(min(scale.seeds, ALTERNATIVE_SEEDS))
     found: list[Settings] = []
-    for scenario in SCENARIOS:
-        for part, seed in product(("sweep", "optimistic", "recorded"), range(scale.seeds)):
-            found.append({"part": part, "scenario": scenario, "seeds": [seed], "variant": OURS, **common})
-        for kind, cap, first in product(KINDS, CAPS, range(0, scale.seeds, SEEDS_AT_ONCE)):
-            seeds = list(range(first, min(first + SEEDS_AT_ONCE, scale.seeds)))
-            trust = {"kind": kind, "cap": cap}
-            found.append(
-                {"part": "trust", "scenario": scenario, "seeds": seeds, "variant": OURS, **trust, **common}
-            )
-        for variant, seed in product(ALTERNATIVES, few):
-            found.append(
-                {"part": "alternative", "scenario": scenario, "seeds": [seed], "variant": variant, **common}
-            )
+
+    def add(part: str, scenario: str, seeds: list[int], variant: str = OURS, **more: Any) -> None:
+        cell = {"part": part, "scenario": scenario, "seeds": seeds, "variant": variant}
+        found.append(cell | more | common)
+
+    few = min(scale.seeds, ALTERNATIVE_SEEDS)
+    for variant, scenario, seed in product(ALTERNATIVES, SCENARIOS, range(few)):
+        add("alternative", scenario, [seed], variant)
+    for direction, cap, kind, scenario in product(DIRECTIONS, CAPS, KINDS, SCENARIOS):
+        number = scale.seeds if direction == DIRECTIONS[0] else few
+        for first in range(0, number, SEEDS_AT_ONCE):
+            seeds = list(range(first, min(first + SEEDS_AT_ONCE, number)))
+            add("trust", scenario, seeds, kind=kind, direction=direction, cap=cap)
+    for part, scenario, seed in product(("sweep", "optimistic", "recorded"), SCENARIOS, range(scale.seeds)):
+        add(part, scenario, [seed])
     return found
-
-
-CHOICES = (
-    Choice(
-        "gridworld/losses",
-        "The dynamics, the losses and how they move are named but not defined.",
-        "deterministic moves, start at the centre, off the grid means staying, losses in [0, 1]; a goal on a "
-        "circle of period 600, a field that turns as slowly, a fifth of the cells costly and redrawn every "
-        "100 episodes, two opposite goals whose weights swing with period 300; seeds vary periods by a third",
-        ("losses a tenth as large",),
-        ("gridworld/scale",),
-    ),
-    Choice(
-        "gridworld/floor",
-        "Is there a least probability of an action? None is named, and without one log-odds grow "
-        "without bound.",
-        f"{FLOOR:g}, mixed into every policy after every step",
-        ("0", "0.01"),
-        ("gridworld/floor",),
-    ),
-    Choice(
-        "gridworld/penalty",
-        "The text's penalty stands outside the step size, the proof's inside.",
-        "outside, as in the text",
-        ("inside",),
-        ("gridworld/penalty-place",),
-    ),
-    Choice(
-        "gridworld/trust-region",
-        f"Which divergence does α = {RADIUS:g} bound, and what does the step size do in a trust region?",
-        "all three kinds are run; the step size is an upper bound of the step, 0.6 or 10, whichever "
-        "is better",
-        ("at every state", "averaged over the trajectory", "summed over the trajectory"),
-        ("gridworld/trust-region",),
-    ),
-    Choice(
-        "gridworld/sweep",
-        "Only the ends of the sweeps are given.",
-        "η in 0.04, 0.08, 0.15, 0.3, 0.6 and thresholds in 0.02, 0.06, 0.10, 0.14, 0.18; each method "
-        "at the setting of least mean regret, scenario by scenario",
-        ("η = 2.5, 10, 40, 160 for mirror descent and, at the least threshold, for the thresholded update",
-         "the previous-face tracker, with equals as they were before"),
-        ("gridworld/step-sizes", "gridworld/tracker"),
-    ),
-    Choice(
-        "gridworld/information",
-        "Does the learner see the loss it is judged on?",
-        "yes, after the episode; the near set is that of the loss just seen",
-        ("Gaussian noise of 0.1 or 0.3 on every loss seen",),
-        ("gridworld/noise",),
-    ),
-    Choice(
-        "gridworld/walls",
-        "What is occupancy mass near the walls?",
-        "expected share of steps on actions with 0 < A* ≤ 0.1",
-        ("A* ≤ 0.1", "states that have an action with 0 < A* ≤ 0.1"),
-        ("gridworld/wall-mass",),
-    ),
-)  # fmt: skip

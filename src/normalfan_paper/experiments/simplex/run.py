@@ -16,10 +16,10 @@ from normalfan.problem.arrays import FloatArray
 from normalfan_paper.environments import simplex_regimes
 from normalfan_paper.environments.constructions import Instance
 from normalfan_paper.experiment import Settings
-from normalfan_paper.experiments.simplex.settings import MIXED, REGIMES
-from normalfan_paper.simulation import (
+from normalfan_paper.experiments.simplex.settings import REGIMES
+from normalfan_paper.simulation.hedge_runs import simulate_hedge
+from normalfan_paper.simulation.simplex_runs import (
     simulate_euclidean_mirror_descent,
-    simulate_hedge,
     simulate_optimistic_hedge,
 )
 
@@ -38,31 +38,30 @@ def run_cell(settings: Settings) -> polars.DataFrame:
     import polars
 
     rows = []
-    for regime in settings["regimes"]:
+    for regime, motion, rate in settings["ways"]:
         place = [settings["seed"], settings["arms"], REGIMES.index(regime)]
         for trial, child in enumerate(np.random.SeedSequence(place).spawn(settings["trials"])):
             rng = np.random.default_rng(child)
-            rate = float(rng.random() if settings["rate"] == MIXED else settings["rate"])
-            instance = build_losses(regime, settings, rate, rng)
-            known = {
-                name: settings[name] for name in ("variant", "seed", "arms", "rounds", "drift", "between")
-            }
-            known |= {"regime": regime, "trial": trial, "rate": rate}
+            instance = build_losses(regime, motion, rate, settings, rng)
+            known = {name: settings[name] for name in ("part", "seed", "arms", "rounds")}
+            known |= {"regime": regime, "motion": motion, "rate": rate, "trial": trial}
             rows.append(known | measure(instance, settings["etas"]))
-    frame = polars.DataFrame(rows)
+    frame = polars.DataFrame(rows, schema_overrides={"rate": polars.Float64}, infer_schema_length=None)
     runs = [name for name in frame.columns if name.split(" ")[0] in ALGORITHMS]
     return frame.with_columns(polars.col(runs).cast(polars.Float32))
 
 
-def build_losses(regime: str, settings: Settings, rate: float, rng: np.random.Generator) -> Instance:
+def build_losses(
+    regime: str, motion: Any, rate: float | None, settings: Settings, rng: np.random.Generator
+) -> Instance:
     """The losses of one trial."""
     size: tuple[int, int, float] = (settings["rounds"], settings["arms"], settings["gamma"])
     if regime == "within_cone":
-        return simplex_regimes.within_cone(*size, drift=settings["drift"], rng=rng)
+        return simplex_regimes.within_cone(*size, drift=motion, rng=rng)
     if regime == "wall":
-        return simplex_regimes.wall(*size, rng=rng)
+        return simplex_regimes.wall(*size, others=motion, rng=rng)
     crossing = simplex_regimes.crossings if regime == "crossings" else simplex_regimes.rotating
-    return crossing(*size, rate=rate, between=settings["between"], rng=rng)
+    return crossing(*size, rate=float(rate or 0.0), between=motion, rng=rng)
 
 
 def measure(instance: Instance, etas: list[float]) -> dict[str, Any]:

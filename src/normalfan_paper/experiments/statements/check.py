@@ -62,7 +62,8 @@ def _judge(claim: Claim, findings: polars.DataFrame) -> LedgerRow:
         verdict = Verdict.ASSUMES
         because = (
             f"It needs {claim.assumption}: then it did not fail in "
-            f"{_trials_in_words(assuming.tried)}, as written in {as_written.failed} of {as_written.tried}."
+            f"{_trials_in_words(assuming.tried)}; as written it failed in {as_written.failed} of "
+            f"{_trials_in_words(as_written.tried)}."
         )
     else:
         verdict = Verdict.FALSE
@@ -74,7 +75,9 @@ def _judge(claim: Claim, findings: polars.DataFrame) -> LedgerRow:
         numbers[f"failed{suffix}"] = float(trials.failed)
         numbers[f"held{suffix}"] = float(trials.tried - trials.failed)
     measured = _capital(claim.measured.format_map(numbers)) + "."
-    return LedgerRow(f"statements/{claim.id}", claim.says, measured, verdict, because, numbers)
+    row = f"statements/{claim.id}"
+    says = claim.says.format_map(numbers)
+    return LedgerRow(row, says, measured, verdict, because, numbers, beyond=claim.beyond)
 
 
 def _numbers(findings: polars.DataFrame) -> dict[str, float]:
@@ -83,7 +86,9 @@ def _numbers(findings: polars.DataFrame) -> dict[str, float]:
     judged = findings.filter(findings["role"] != str(Role.REPORTED))
     numbers = dict(zip(told["quantity"], told["value"], strict=True))
     for (name,), part in judged.group_by("quantity", maintain_order=True):
-        numbers[f"worst_{str(name).replace(' ', '_')}"] = float(part["value"].max())  # type: ignore[arg-type]
+        key = str(name).replace(" ", "_")
+        numbers[f"worst_{key}"] = float(part["value"].max())  # type: ignore[arg-type]
+        numbers[f"least_{key}"] = float(part["value"].min())  # type: ignore[arg-type]
     return numbers | {"instances": float(findings["instance"].n_unique())}
 
 

@@ -14,6 +14,7 @@ from normalfan.exact.certify import certify
 from normalfan.geometry.bellman import occupancy, optimal_backup
 from normalfan.geometry.cone import cone_margin, detect
 from normalfan.geometry.face import optimal_face, whole_polytope
+from normalfan.learners.mirror import MirrorDescent, policy_backup
 from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
@@ -88,6 +89,15 @@ def weighted_estimate_inside_a_cone(stride: float = 1e6) -> Numbers:
     }
 
 
+def weighted_estimate_across_a_wall(rise: float = 1e6) -> Numbers:
+    """prop-largevar, repaired: (0, 1) → (M+1, M) crosses by 1 while both rise by M."""
+    instance = arms((0.0, 1.0), (rise + 1.0, rise))
+    return {
+        "crossing_price": certified(instance),
+        "crossing_estimate": 2.0 * float(loss_distances(instance.losses[1], instance.losses[0])[2]),
+    }
+
+
 def separation_at_two_layers() -> Numbers:
     """thm-varsep: at H = 2 the late instance starts on a wall, and costs nothing."""
     late, early = variation_separation(2, GAMMA, KAPPA)
@@ -141,6 +151,16 @@ def single_mdp_gap(horizon: int) -> Numbers:
         "costly_change": changes[1],
         "ratio": certified(costly) / certified(cheap),
     }
+
+
+def single_tree_gap(horizon: int) -> Numbers:
+    """rem-twomdps, on the paper's own tree: one base loss, one entry that falls by (H+1)γ, prices Hγ and γ.
+
+    The entry is the last step of the path that leaves the optimal one at the last layer, or at the first.
+    """
+    fall = (horizon + 1) * GAMMA
+    late, early = _tree_price(horizon, horizon, fall), _tree_price(horizon, 1, fall)
+    return {"late_price": late, "early_price": early, "ratio": late / early, "change": fall}
 
 
 def exact_gap(horizon: int) -> Numbers:
@@ -269,10 +289,11 @@ def range_of_one_round() -> Numbers:
     models = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 0.25]]).reshape(3, 1, 1, 2)
     tracker = FaceTracker(mdp, Predictive(lambda history: models[len(history)]))
     bound = gate_bound(mdp, losses, models, run(mdp, tracker, losses), norm="linf")
-    last = float(np.ptp(losses[-1]))
-    unresolved = int(np.count_nonzero(~bound.resolved))
-    with_last = bound.right - (bound.objective_range - last) * unresolved
-    return {"regret": bound.left, "bound_with_last_range": with_last, "bound_with_maximum": bound.right}
+    return {
+        "regret": bound.left,
+        "bound_with_last_range": bound.right_with(float(bound.ranges[-1])),
+        "bound_with_own_ranges": bound.right,
+    }
 
 
 def penalty_beyond_the_ceiling(penalty: float = 1000.0) -> Numbers:
@@ -284,6 +305,18 @@ def penalty_beyond_the_ceiling(penalty: float = 1000.0) -> Numbers:
         "measured": found.measured,
         "ceiling": found.ceiling,
     }
+
+
+def gap_while_learning(horizon: int = 8, rounds: int = 400, eta: float = 0.6) -> Numbers:
+    """prop-gate: mirror descent on one fixed tree; the gap at the root goes from about 2γ to β = Hγ."""
+    tree, (loss,) = layered_tree(horizon, GAMMA, np.zeros((1, horizon), dtype=np.int64))
+    learner = MirrorDescent(tree, eta)
+    gaps = []
+    for t in range(rounds):
+        _, q = policy_backup(tree, learner.act(t), loss)
+        gaps.append(float(q[0, 0, 1] - q[0, 0, 0]) / GAMMA)
+        learner.observe(t, loss)
+    return {"first_gap": gaps[0], "last_gap": gaps[-1], "claimed_gap": 1.0, "advantage": float(horizon)}
 
 
 def margin_of_the_coin(rounds: int = 64) -> Numbers:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 
 import numpy as np
 
+from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.cone import cone_margin
 from normalfan.geometry.face import optimal_face, whole_polytope
 from normalfan.learners.learner import ExponentialAverage, Learner
-from normalfan.learners.mirror import Hedge
+from normalfan.learners.mirror import Hedge, policy_backup
 from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
 from normalfan.regret import run
-from normalfan_paper.bounds.gate_bound import gate_bound, suppression
+from normalfan_paper.bounds.gate_bound import gate_bound, suppression, tree_gap
 from normalfan_paper.bounds.lower_bound import lower_bound
 from normalfan_paper.bounds.selection_bounds import detector_bound
-from normalfan_paper.environments.constructions import lower_bound_adversary
+from normalfan_paper.environments.constructions import layered_tree, lower_bound_adversary
 from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.counterexamples import GAMMA
 from normalfan_paper.experiments.statements.finding import Finding, assuming, reported, written
@@ -27,6 +29,10 @@ from normalfan_paper.experiments.statements.selection import prediction_of
 
 SMOOTHING = 0.8  # of the tracker's model, an exponential average
 MARGIN_TOLERANCE = 1e-9
+
+# What the paper's tables and constructions name: step sizes, penalties, margins and horizons.
+PAPER_ETAS, PAPER_PENALTIES = (0.04, 0.08, 0.15, 0.3, 0.6, 1.0), (0.35, 0.7)
+PAPER_MARGINS, PAPER_HORIZONS = (0.2, 0.25), (8, 12, 16, 20, 30)
 
 ROUNDS = 100  # against the coin
 LEARNERS: Mapping[str, Callable[[MDP], Learner]] = {
@@ -71,9 +77,8 @@ def gate(instances: int) -> Iterator[Finding]:
         tracker = FaceTracker(case.mdp, Predictive(ExponentialAverage(SMOOTHING)))
         log = run(case.mdp, tracker, losses)
         bound = gate_bound(case.mdp, losses, models, log)
-        yield assuming(
-            "prop-gate", "slack with the largest B", bound.right - bound.left, bound.holds, case.instance
-        )
+        slack = bound.right - bound.left
+        yield assuming("prop-gate", "slack with B inside the sum", slack, bound.holds, case.instance)
         for t in range(1, len(losses)):
             if not bound.resolved[t]:
                 continue
@@ -121,7 +126,7 @@ def _gate_counterexamples() -> Iterator[Finding]:
 
 
 def gate_speed(instances: int) -> Iterator[Finding]:
-    """The suppression factor under the paper's condition ηg ≤ 1 and under η(g+λ) ≤ 1."""
+    """The suppression factor under the paper's condition ηg ≤ 1, and at the paper's own settings."""
     rng = np.random.default_rng(np.random.SeedSequence([SEED, 11]))
     for i in range(5 * instances):
         horizon = int(rng.integers(1, 21))
@@ -136,9 +141,53 @@ def gate_speed(instances: int) -> Iterator[Finding]:
         if found.ceiling >= 1.0 / -np.expm1(-1.0):  # ηg ≤ 1
             yield written("prop-gate/speed", "measured over claimed", share, found.holds, i)
         if found.step <= 1.0:
-            yield assuming("prop-gate/speed", "measured over claimed", share, found.holds, i)
+            yield assuming("prop-gate/speed", "small steps, measured over claimed", share, found.holds, i)
+    tried = 0
+    for eta, penalty, gamma, horizon in product(PAPER_ETAS, PAPER_PENALTIES, PAPER_MARGINS, PAPER_HORIZONS):
+        for layer in range(1, horizon + 1):
+            beta = gamma * (horizon - layer + 1)
+            found = suppression(beta=beta, penalty=penalty, horizon=horizon, layer=layer, eta=eta)
+            share, tried = found.measured / found.claimed, tried + 1
+            yield assuming("prop-gate/speed", "the paper's own settings", share, found.holds, 10**6 + tried)
+    yield reported("prop-gate/speed", "own_settings", tried)
     for name, value in counterexamples.penalty_beyond_the_ceiling().items():
         yield reported("prop-gate/speed", name, value)
+    yield from _gap()
+
+
+def _gap() -> Iterator[Finding]:
+    """The gap under the played policy on the tree, against β/(H−h+1); and the causal factor."""
+    penalty, worst = PAPER_PENALTIES[1], 0.0
+    for horizon in (2, 4, 6, 8):
+        tree, (loss,) = layered_tree(horizon, GAMMA, np.zeros((1, horizon), dtype=np.int64))
+        for k, right in enumerate((0.0, 0.25, 0.5, 0.75, 1.0)):
+            policy = np.tile([right, 1.0 - right], (*tree.shape[:2], 1))
+            _, q = policy_backup(tree, policy, loss)
+            advantages = optimal_backup(tree, loss).advantages
+            for layer in range(1, horizon + 1):
+                gap, beta = float(q[layer - 1, 0, 1] - q[layer - 1, 0, 0]), float(advantages[layer - 1, 0, 1])
+                true = tree_gap(GAMMA, horizon=horizon, layer=layer, right=right)
+                worst = max(worst, abs(gap - true))
+                as_claimed = abs(gap - beta / (horizon - layer + 1)) <= MARGIN_TOLERANCE
+                number = 100 * horizon + 10 * k + layer
+                yield written("prop-gate/gap", "gap over γ", gap / GAMMA, as_claimed, number)
+        factors = [
+            suppression(
+                beta=GAMMA * (horizon - layer + 1), penalty=penalty, horizon=horizon, layer=layer, eta=0.1
+            ).claimed
+            for layer in (1, horizon)
+        ]
+        early = factors[0] > factors[1] * (1 + MARGIN_TOLERANCE)
+        ratio = factors[0] / factors[1]
+        yield written("prop-gate/causal-factor", "first over last layer", ratio, early, horizon)
+        true_factors = [
+            1.0 + penalty / tree_gap(GAMMA, horizon=horizon, layer=layer, right=0.5) for layer in (1, horizon)
+        ]
+        yield reported("prop-gate/causal-factor", f"true_{horizon}", true_factors[0] / true_factors[1])
+        yield reported("prop-gate/causal-factor", f"claimed_{horizon}", factors[0])
+    yield reported("prop-gate/gap", "formula_error", worst)
+    for name, value in counterexamples.gap_while_learning().items():
+        yield reported("prop-gate/gap", name, value)
 
 
 def coin(instances: int) -> Iterator[Finding]:

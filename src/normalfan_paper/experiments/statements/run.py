@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from normalfan_paper.experiment import Settings
-from normalfan_paper.experiments.statements import decomposition, detection, selection, separation
+from normalfan_paper.experiments.statements import decomposition, detection, geometry, selection, separation
 from normalfan_paper.experiments.statements.finding import Finding, to_frame
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ CHECKS: Mapping[str, Callable[[int], Iterator[Finding]]] = {
     "one-problem-or-two": separation.one_problem_or_two,
     "causal-anisotropy": separation.causal_anisotropy,
     "path-length": separation.path_length,
+    "geometry": geometry.geometry,
     "predictive-selection": selection.predictive,
     "bregman-selection": selection.bregman,
     "degenerate-selection": selection.degenerate,

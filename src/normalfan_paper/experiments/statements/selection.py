@@ -79,5 +79,6 @@ def degenerate(_: int) -> Iterator[Finding]:
         yield reported("prop-degsel", f"regret_{i}", regret)
     found = counterexamples.best_points_differ()
     yield written("prop-degsel/best-point", "distance", found["distance"], found["distance"] == 0.0)
+    yield assuming("prop-degsel/best-point", "gap of values", found["value_gap"], found["value_gap"] == 0.0)
     yield reported("prop-degsel/best-point", "value_gap", found["value_gap"])
     yield reported("prop-degsel/best-point", "distance", found["distance"])

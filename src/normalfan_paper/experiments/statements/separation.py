@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +13,7 @@ from normalfan.geometry.face import optimal_face
 from normalfan.learners.selectors import first_vertex
 from normalfan.pricing.stream import price_stream
 from normalfan_paper.environments.constructions import (
+    Instance,
     large_variation,
     layered_tree,
     variation_separation,
@@ -44,6 +46,11 @@ def large_variation_zero_price(instances: int) -> Iterator[Finding]:
     yield written("prop-largevar/estimate", "weighted estimate", found["weighted_estimate"], grows)
     for name, value in found.items():
         yield reported("prop-largevar/estimate", name, value)
+    for i, rise in enumerate(2.0 ** np.arange(0, 40, 2)):
+        other = counterexamples.weighted_estimate_across_a_wall(float(rise))
+        grows = other["crossing_price"] == 1.0 and other["crossing_estimate"] >= 2.0 * rise
+        yield assuming("prop-largevar/estimate", "estimate", other["crossing_estimate"], grows, i)
+    yield reported("prop-largevar/estimate", "crossing_price", other["crossing_price"])
 
 
 def variation_separations(instances: int) -> Iterator[Finding]:
@@ -60,6 +67,10 @@ def variation_separations(instances: int) -> Iterator[Finding]:
         if horizon >= 3:
             yield assuming("thm-varsep/construction", "early price", prices[1], as_claimed, horizon)
             yield reported("thm-varsep/construction", f"ratio_{horizon}", prices[1] / prices[0])
+            lengths = [_path_length(instance) for instance in (late, early)]
+            registers = lengths == [2.0, 2.0 * horizon]
+            yield written("thm-varsep/path-length", "early length", lengths[1], registers, horizon)
+            yield from _within_unit_losses(horizon)
     two = counterexamples.separation_at_two_layers()
     yield reported("thm-varsep/construction", "late_at_2", two["late_price"])
     yield reported("thm-varsep/construction", "dimension_at_2", two["late_face_dimension"])
@@ -69,6 +80,29 @@ def variation_separations(instances: int) -> Iterator[Finding]:
     ):
         yield reported("thm-varsep/construction", name, found["price"])
     yield from _literal_ratio(instances)
+
+
+def _path_length(instance: Instance) -> float:
+    """How far the comparator moves, in L1: both faces are vertices."""
+    first, second = (
+        occupancy(instance.mdp, optimal_face(instance.mdp, loss).minimise(loss)[1])
+        for loss in instance.losses
+    )
+    return float(np.abs(first - second).sum())
+
+
+def _within_unit_losses(horizon: int) -> Iterator[Finding]:
+    """Whether the pair's losses fit into [0, 1], up to a constant: with γ = ¼, and with γ(H−1) + κ ≤ 1."""
+    for gamma, role in ((GAMMA, written), (2.0 ** -math.floor(math.log2(horizon - 1) + 1), assuming)):
+        pair = variation_separation(horizon, gamma, gamma / 4)
+        spread = max(float(np.ptp(instance.losses)) for instance in pair)
+        prices = [certified(instance) for instance in pair]
+        as_claimed = prices == [gamma, gamma * (horizon - 1) - gamma / 4]
+        fits = spread <= 1.0 and as_claimed and prices[1] <= 1.0
+        yield role("thm-varsep/bounded", "spread of the losses", spread, fits, horizon)
+        if role is assuming:
+            yield reported("thm-varsep/bounded", f"early_{horizon}", prices[1])
+            yield reported("thm-varsep/bounded", f"late_{horizon}", prices[0])
 
 
 def _literal_ratio(instances: int) -> Iterator[Finding]:
@@ -81,6 +115,7 @@ def _literal_ratio(instances: int) -> Iterator[Finding]:
         yield reading(
             "rem-twomdps/two", "price over change", ratio, abs(ratio - 2.0) <= NEAR_TWO, case.instance
         )
+        yield written("rem-twomdps/small-constant", "price over change", ratio, ratio <= 1.0, case.instance)
 
 
 def one_problem_or_two(_: int) -> Iterator[Finding]:
@@ -93,6 +128,9 @@ def one_problem_or_two(_: int) -> Iterator[Finding]:
         yield reported("rem-twomdps", f"one_{horizon}", ratio)
         yield reported("rem-twomdps", f"two_{horizon}", two_problems)
     for horizon in TREE_HORIZONS:
+        ratio = counterexamples.single_tree_gap(horizon)["ratio"]
+        yield written("rem-twomdps", "one tree's ratio", ratio, ratio < horizon - 1, horizon)
+        yield reported("rem-twomdps", f"tree_{horizon}", ratio)
         found = counterexamples.readings_of_two(horizon)
         for name, words in (
             ("restored_least", "change over price with the lead restored"),

@@ -18,7 +18,8 @@ from normalfan_paper.environments.constructions import one_state
 from normalfan_paper.environments.lazy_tree import LazyTree, moving_path
 from normalfan_paper.experiment import Settings
 from normalfan_paper.experiments.tree.settings import ETAS
-from normalfan_paper.simulation import MirrorSetting, simulate_mirror_descent, simulate_tree_mirror_descent
+from normalfan_paper.simulation.mirror_runs import MirrorSetting, simulate_mirror_descent
+from normalfan_paper.simulation.tree_runs import simulate_tree_mirror_descent
 
 if TYPE_CHECKING:
     import polars

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, SMALL, paper_figure, save_figure
 
 if TYPE_CHECKING:
     import polars
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
 
 def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
     """From the findings of the statements on one problem and two."""
-    figure, (left, right) = paper_figure(1, 2, height=3.5, width_ratios=[1.1, 1])
-    left.plot(*_series(frame, "rem-twomdps", "two_"), "o-", color=COLOURS["blue"], markersize=9,
-              markerfacecolor="none", label="two problems: late chain, early tree")  # fmt: skip
-    left.plot(*_series(frame, "rem-twomdps", "one_"), "x--", color=COLOURS["red"],
-              label="one problem: a two-armed bandit")  # fmt: skip
-    left.plot(*_series(frame, "rem-twomdps/two", "late_over_early_"), "^:", color=COLOURS["green"],
-              label="one problem: the uniform tree")  # fmt: skip
-    left.set(
-        xlabel="H (the change is γ(H−1); on the tree 2Hγ)",
-        ylabel="larger price / smaller price",
-        title="Two sequences, one entry each,\nby the same amount",
-    )
-    left.set_ylim(0, 16)
-    left.legend(loc="upper left")
+    figure, (top, bottom) = paper_figure(2, 1, height=4.2, height_ratios=[1.3, 1])
+    top.plot(*_series(frame, "rem-twomdps", "two_"), "o-", color=COLOURS["blue"], markersize=6,
+             markerfacecolor="none", label="two problems: late chain, early tree")  # fmt: skip
+    top.plot(*_series(frame, "rem-twomdps", "one_"), "x--", color=COLOURS["red"],
+             label="one problem: a two-armed bandit")  # fmt: skip
+    top.plot(*_series(frame, "rem-twomdps", "tree_"), "D-", color=COLOURS["black"], markersize=3,
+             label="one problem: the paper's tree, change (H+1)γ")  # fmt: skip
+    top.plot(*_series(frame, "rem-twomdps/two", "late_over_early_"), "^:", color=COLOURS["green"],
+             label="the same tree, change 2Hγ")  # fmt: skip
+    top.set(xlabel="H (the change is γ(H−1) unless said)", ylabel="larger / smaller price")
+    top.set_title("Two sequences, one entry each, by the same amount")
+    top.set_ylim(0, 19)
+    top.legend(loc="upper left")
 
-    right.plot(*_series(frame, "rem-twomdps/two", "restored_most_"), "s-", color=COLOURS["orange"],
-               label="change / price, the new path\nleading as the old one did")  # fmt: skip
-    right.plot(*_series(frame, "rem-twomdps/two", "literal_"), "D-.", color=COLOURS["black"],
-               label="price / change, at 2Hγ")  # fmt: skip
-    right.axhline(1.0, color=COLOURS["grey"], linewidth=1)
-    right.annotate("no price exceeds the change", (0.98, 1.0), xycoords=("axes fraction", "data"),
-                   xytext=(0, 3), textcoords="offset points", ha="right", fontsize=8)  # fmt: skip
-    right.set(xlabel="H", ylabel="ratio", title="One sequence on the uniform tree:\nreadings of “near two”")
-    right.set_ylim(0, 3.6)
-    right.legend(loc="upper left")
+    bottom.plot(*_series(frame, "rem-twomdps/two", "restored_most_"), "s-", color=COLOURS["orange"],
+                label="change / price, the old lead restored")  # fmt: skip
+    bottom.plot(*_series(frame, "rem-twomdps/two", "literal_"), "D-.", color=COLOURS["black"],
+                markersize=3, label="price / change, at 2Hγ")  # fmt: skip
+    bottom.axhline(1.0, color=COLOURS["grey"], linewidth=0.8)
+    bottom.annotate("no price exceeds the change", (0.98, 1.0), xycoords=("axes fraction", "data"),
+                    xytext=(0, 2), textcoords="offset points", ha="right", fontsize=SMALL)  # fmt: skip
+    bottom.set(xlabel="H", ylabel="ratio", xticks=_series(frame, "rem-twomdps/two", "literal_")[0])
+    bottom.set_title("One sequence on the tree: readings of “near two”")
+    bottom.set_ylim(0, 3.3)
+    bottom.legend(loc="upper left")
     return save_figure(figure, folder, "barrier")
 
 

@@ -12,7 +12,7 @@ from normalfan.pricing.crossing import Crossing, price
 from normalfan_paper.environments.constructions import layered_tree
 from normalfan_paper.environments.gridworlds import goal_losses, gridworld
 from normalfan_paper.experiments.statements.counterexamples import GAMMA, separable_flip
-from normalfan_paper.figure_style import COLOURS, paper_figure, save_figure
+from normalfan_paper.figure_style import COLOURS, SMALL, paper_figure, save_figure
 
 HORIZON = 8
 SIDE, STEPS, START, GOALS = 9, 12, (4, 4), ((8, 8), (0, 8))
@@ -20,7 +20,7 @@ SIDE, STEPS, START, GOALS = 9, 12, (4, 4), ((8, 8), (0, 8))
 
 def draw(folder: Path) -> Sequence[Path]:
     crossing = goal_jump()
-    figure, (left, right) = paper_figure(1, 2, height=3.1)
+    figure, (left, right) = paper_figure(2, 1, height=3.6)
     steps = np.arange(1, STEPS + 1)
     left.bar(steps, crossing.by_step, color=COLOURS["blue"])
     left.step(steps, np.cumsum(crossing.by_step), where="mid", color=COLOURS["red"], label="sum so far")
@@ -28,13 +28,13 @@ def draw(folder: Path) -> Sequence[Path]:
     left.annotate(
         f"price {crossing.price:.3g}",
         (1, crossing.price),
-        xytext=(0, -10),
+        xytext=(0, -8),
         textcoords="offset points",
-        fontsize=8,
+        fontsize=SMALL,
     )
     left.set(
         xlabel="step h",
-        ylabel="advantage on the old face (loss units)",
+        ylabel="advantage paid",
         title="A goal jumps: where it is paid",
     )
     left.legend(loc="center right")

@@ -1,0 +1,207 @@
+"""A learner made of learners, never much worse than the best of them.
+
+All N members run side by side and see every loss. With c_t(i) what member i's policy pays in round t, the
+combination gives member i the weight w_t(i) and pays ⟨w_t, c_t⟩: that is what drawing one member at the start
+of the episode and following it to the end pays on average. Nothing is drawn here. The occupancies are
+averaged, and the policy of the average is played: it pays the same, for losses are linear in the occupancy.
+
+Weights are exponential. Their rate needs no setting: with the gap δ_t of what is paid to a soft minimum,
+
+    δ_t = ⟨w_t, c_t⟩ + (1/η_t) log Σ_i w_t(i) e^{−η_t c_t(i)},   Δ_t = δ_1 + … + δ_t,   η_t = L / Δ_{t−1},
+
+the rate falls as gaps add up (AdaHedge; de Rooij, van Erven, Grünwald and Koolen, 2014). With a share α > 0
+the weights forget: after each round a share α of all weight is divided evenly (fixed share as Herbster and
+Warmuth, 1998, but with α / N for every member, the heaviest included). Over whole runs and over intervals,
+
+    α = 0, L = log N      paid − paid by member i    ≤  2 Δ_T  ≤  √(log N · Σ s_t²) + 2 max s_t
+    α > 0, L = log(N/α)   the same on rounds r to s  ≤  Δ_{s−1} + Δ_s − Δ_{r−1} + κ (Δ_{r−1} + … + Δ_{s−1})
+
+with κ = −log(1−α) / L and s_t the spread of c_t, at most the range B of the objective: O(B √(T log N)), and
+with α = 1/T O(B √(T log NT)) on every interval. `docs/details/learners.md` proves it; `bound` computes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from normalfan.errors import InputError
+from normalfan.geometry.bellman import occupancy
+from normalfan.learners.learner import Clairvoyant, Described, Learner, seen_everywhere
+from normalfan.problem.arrays import FloatArray, read_only
+
+
+class ExpertWeights:
+    """The weights alone: told what each of N members paid, it says how to weigh them next.
+
+    >>> rule = ExpertWeights(2)
+    >>> for paid in ([0.0, 1.0], [0.0, 1.0], [1.0, 0.0]):
+    ...     rule.update(np.array(paid))
+    >>> rule.weights.round(2), round(rule.bound(), 2)
+    (array([0.74, 0.26]), 1.29)
+    """
+
+    def __init__(self, members: int, share: float = 0.0) -> None:
+        if not 0 <= share < 1:
+            raise InputError(
+                f"share is {share}, but must be at least 0 and below 1 (a share of all weight): "
+                f"0 switches it off."
+            )
+        self.share = float(share)
+        self.weights: FloatArray = np.full(members, 1.0 / members)  # [N]
+        self._scale = math.log(members / share) if share else math.log(members)  # L
+        self._lost = np.zeros(members)  # Σ c, measured from the best
+        self._gaps = [0.0]  # Δ_0, Δ_1, …
+
+    def update(self, paid: FloatArray) -> None:
+        """See what each member paid in the round, [N]."""
+        costs = paid - paid.min()
+        rate = self._rate()
+        if self.share:
+            moved = self.weights * _decayed(costs, rate)
+            soft_minimum = -math.log(moved.sum()) / rate
+            weights = (1.0 - self.share) * moved / moved.sum() + self.share / len(moved)
+        else:
+            # By sums, not by weights: one that has underflowed may belong to a member that wins by far.
+            total = self._lost + costs
+            soft_minimum = _soft_minimum(total, rate) - _soft_minimum(self._lost, rate)
+            self._lost = total - total.min()
+        self._gaps.append(self._gaps[-1] + max(float(self.weights @ costs) - soft_minimum, 0.0))
+        if not self.share:
+            # By the newest rate: if it changes, it must weigh the whole past alike.
+            weights = _decayed(self._lost, self._rate())
+            weights /= weights.sum()
+        self.weights = weights
+
+    def _rate(self) -> float:
+        return self._scale / self._gaps[-1] if self._gaps[-1] > 0 else math.inf
+
+    def bound(self, since: int = 0, until: int | None = None) -> float:
+        """How much more than any one member it has paid at most, in rounds `since` ≤ t < `until`."""
+        played = len(self._gaps) - 1
+        end = played if until is None else until
+        if not 0 <= since <= end <= played:
+            raise InputError(
+                f"rounds {since} to {end} are asked for, but {played} have been seen: choose among those."
+            )
+        if since == end:
+            return 0.0
+        if not self.share:
+            if since:
+                raise InputError(
+                    f"since is {since}, but without a share weights promise nothing about intervals: "
+                    f"build it with share=1/T for T rounds, or ask for since=0."
+                )
+            return 2.0 * self._gaps[end]
+        forgetting = -math.log1p(-self.share) / self._scale * math.fsum(self._gaps[since:end])
+        return self._gaps[end - 1] + (self._gaps[end] - self._gaps[since]) + forgetting
+
+
+def _decayed(costs: FloatArray, rate: float) -> FloatArray:
+    """e^{−rate·cost} of costs that are not negative; at an infinite rate, 1 for those of 0 alone."""
+    return np.exp(-np.multiply(costs, rate, out=np.zeros_like(costs), where=costs > 0))
+
+
+def _soft_minimum(costs: FloatArray, rate: float) -> float:
+    """−log(mean of e^{−rate·cost}) / rate, at an infinite rate the minimum."""
+    least = float(costs.min())
+    return least - math.log(_decayed(costs - least, rate).mean()) / rate
+
+
+class Combined(Described):
+    """Several learners as one, which pays little more than the best of them, and says how much at most.
+
+    Parameters
+    ----------
+    learners : sequence of Learner
+        At least one, all of the same problem, fresh: they belong to the combination from now on.
+    share : float
+        α in [0, 1): 0 competes with one member for the whole run; 1/T with any member on any interval of
+        a run of T rounds.
+
+    Raises
+    ------
+    InputError
+        If there is no learner, their problems differ, one must see the coming loss, or the share is not
+        in [0, 1).
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> both = Combined([nf.learners.FaceTracker(arms), nf.learners.Hedge(arms, eta=0.1)])
+    >>> log = nf.run(arms, both, np.array([[0.0, 1.0], [1.0, 0.0]] * 20).reshape(40, 1, 1, 2))
+    >>> both.weights.round(2), round(log.total_regret, 1), round(both.bound(), 1)
+    (array([0., 1.]), 20.9, 0.6)
+    """
+
+    def __init__(self, learners: Sequence[Learner], *, share: float = 0.0) -> None:
+        if not learners:
+            raise InputError("learners is empty, but a combination needs one at least: name them.")
+        for i, learner in enumerate(learners):
+            if learner.mdp is not learners[0].mdp:
+                raise InputError(
+                    f"learners[{i}] plays another problem than learners[0], but all must play the same: "
+                    f"build them with one MDP."
+                )
+            if isinstance(learner, Clairvoyant):
+                raise InputError(
+                    f"learners[{i}] must see the coming loss before it acts, but a combination cannot "
+                    f"show it: leave it out."
+                )
+        self.learners = tuple(learners)
+        self.mdp = learners[0].mdp
+        self.share = share
+        self._rule = ExpertWeights(len(learners), share)
+        self._played: tuple[int, FloatArray, FloatArray] | None = None  # round, visits [N, H, S, A], policy
+
+    @property
+    def weights(self) -> FloatArray:
+        """How much each member counts in the coming round, [N]."""
+        return read_only(self._rule.weights.copy())
+
+    def bound(self, since: int = 0, until: int | None = None) -> float:
+        """How much more than any one member it has paid at most, in rounds `since` ≤ t < `until`.
+
+        Parameters
+        ----------
+        since, until : int
+            The first round, 0 unless there is a share, and the round after the last; None for all seen.
+
+        Returns
+        -------
+        float
+            Of the losses that were observed: `nf.run` judges by the same.
+
+        Raises
+        ------
+        InputError
+            If a round has not been seen, or the first is not 0 and there is no share.
+        """
+        return self._rule.bound(since, until)
+
+    def act(self, round: int) -> FloatArray:
+        return self._play(round)[1]
+
+    def observe(self, round: int, loss: npt.ArrayLike) -> None:
+        seen = seen_everywhere(self, self.mdp, loss)
+        visits, _ = self._play(round)
+        self._rule.update(np.array([float((q * seen).sum()) for q in visits]))
+        for learner in self.learners:
+            learner.observe(round, seen)
+        self._played = None
+
+    def _play(self, round: int) -> tuple[FloatArray, FloatArray]:
+        if self._played is None or self._played[0] != round:
+            plays = [learner.act(round) for learner in self.learners]
+            visits = np.stack([occupancy(self.mdp, play) for play in plays])
+            mean = np.tensordot(self._rule.weights, visits, axes=1)
+            total = mean.sum(axis=2, keepdims=True)
+            # Where the combination never is, any policy pays the same: the weighted mean of the members'.
+            fallback = np.tensordot(self._rule.weights, np.stack(plays), axes=1)
+            policy = np.where(total > 0, mean / np.where(total > 0, total, 1.0), fallback)
+            self._played = round, visits, read_only(policy / policy.sum(axis=2, keepdims=True))
+        return self._played[1], self._played[2]
