@@ -108,8 +108,9 @@ def test_a_list_of_problems_is_the_same_stream_as_pairs_and_threads_change_nothi
     quick = nf.price_stream(problems, losses, dynamics_of_round=of_round, detail="prices")
     _same_numbers(quick, motion)
     if motion.moved is not None:
-        with pytest.raises(nf.InputError, match="market_alone is asked for"):
-            _ = quick.market_alone
+        for name in ("market_alone", "dynamics_alone", "transition_variations"):
+            with pytest.raises(nf.InputError, match=f"{name} is asked for"):
+                getattr(quick, name)
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -252,6 +253,42 @@ def test_the_exact_price_of_the_floats_is_in_the_interval(seed):
             assert Fraction(one.lowest_prices[t]) <= proof.price <= Fraction(one.highest_prices[t])
         if exactly.decided_exactly[t]:
             assert exactly.prices[t] == pytest.approx(float(proof.price), rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sums_that_only_rounding_tells_apart_are_enclosed(seed):
+    """Tenths add up to numbers that are equal but for rounding, and some losses are off in the last bit."""
+    open_ties = 0
+    for shape in ((3, 3, 2), (4, 2, 2), (3, 4, 3), (4, 3, 3)):
+        days = random_days(seed, 14, shape=shape)
+        rng = np.random.default_rng([seed, 10])
+        losses = 0.1 * np.stack([day.loss for day in days]) + 0.3 * rng.integers(0, 2, size=(14, *shape))
+        losses[rng.random(losses.shape) < 0.2] *= 1 + 2.0**-52
+        problems = [day.mdp() for day in days]
+        motion = nf.price_stream(zip(problems, losses, strict=True))
+        exactly = nf.price_stream(zip(problems, losses, strict=True), exact_when_ambiguous=True)
+        for t in range(1, 14):
+            price = nf.certify(problems[t], losses[t - 1], losses[t], previous_mdp=problems[t - 1]).price
+            for one in (motion, exactly):
+                assert Fraction(one.lowest_prices[t]) <= price <= Fraction(one.highest_prices[t])
+            if not motion.ambiguous[t] or exactly.decided_exactly[t]:
+                assert exactly.prices[t] == pytest.approx(float(price), rel=1e-12, abs=1e-15)
+            open_ties += bool(motion.ambiguous[t])
+    assert open_ties > 0
+
+
+def test_a_near_tie_where_only_tomorrow_leads_is_open_too():
+    """Nobody is in state 1 yesterday, where 0.3 and 0.1 + 0.2 tie but for rounding; today everybody is."""
+    stays, leaves = nf.MDP([[0, 0], [1, 1]], 0, horizon=2), nf.MDP([[1, 1], [1, 1]], 0, horizon=2)
+    losses = np.zeros((2, 2, 2, 2))
+    losses[0, :, 1] = [0.3, 0.1 + 0.2]
+    losses[1, :, 1] = [1.0, 0.0]
+    motion = nf.price_stream([stays, leaves], losses, dynamics_of_round=[0, 1])
+    assert motion.ambiguous[1]
+    assert (motion.prices[1], motion.lowest_prices[1]) == (0.0, 0.0)
+    assert motion.highest_prices[1] >= 1.0
+    proof = nf.certify(leaves, losses[0], losses[1], previous_mdp=stays)
+    assert proof.price == 1
 
 
 def test_an_absolute_tie_rule_is_not_widened_by_its_band():

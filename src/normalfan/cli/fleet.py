@@ -87,7 +87,7 @@ def _members(
     from normalfan.jobs import Members
     from normalfan.jobs.fleet_members import OPTIONAL
 
-    asked = {name: getattr(problem, name) for name in OPTIONAL}
+    asked = {name: getattr(problem, name, None) for name in OPTIONAL}
     given = {name: value for name, value in asked.items() if value is not None and value is not False}
     shared = {name: getattr(problem, name) for name in ("first", "last", "max_memory")}
     shared["against"] = None if plan == "previous" else plan

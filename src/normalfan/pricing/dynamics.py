@@ -59,6 +59,11 @@ class MovingStream:
             self.problems = tuple(map(copy, self.problems))  # equal dynamics may have other features
             self.by_source = LossesOfProblems(self.problems, losses, self.of_round)
             losses = Negated(self.by_source) if are_rewards(losses[0]) else self.by_source
+        else:
+            first = {problem: k for k, problem in reversed(list(enumerate(self.problems)))}
+            self.of_round = np.array(
+                [first[self.problems[k]] for k in self.of_round.tolist()], dtype=np.int64
+            )
         self.losses = as_stream(losses)
         if self.losses.n_rounds not in (None, len(self.of_round)):
             raise _other_length(len(self.of_round), str(self.losses.n_rounds))

@@ -53,9 +53,9 @@ class CostliestCell:
 class Moved:
     """What is told of a stream whose dynamics move, beside its prices."""
 
-    dynamics: IntArray  # [T]: the problem of each round
+    dynamics: IntArray  # [T]: the problem of each round, of equal ones the first
     until_surprise: FloatArray  # [T]: the price, if plans are made anew at the first unforeseen move
-    transition_variations: FloatArray  # [T]: V^P, how far the transitions moved, from 0 to 2H
+    transition_variations: FloatArray | None = None  # [T]: V^P, how far the transitions moved, from 0 to 2H
     market_alone: FloatArray | None = None  # [T]: the price, had only the losses, or prices, moved
     dynamics_alone: FloatArray | None = None  # [T]: the price, had only the dynamics moved
     effective_variations: FloatArray | None = None  # [T, 3]: how far both moved, as a loss in old dynamics
@@ -156,7 +156,7 @@ class PricedMotion:
     @property
     def transition_variations(self) -> FloatArray:
         """[T]: V^P = Σ_h max_{s,a} ‖ΔP_h(·|s,a)‖₁, how far the transitions moved."""
-        return 0.0 * self.prices if self.moved is None else self.moved.transition_variations
+        return 0.0 * self.prices if self.moved is None else self._told_in_full("transition_variations")
 
     def effective_variation(self, norm: str | float = "l1") -> FloatArray:
         """‖ℓ̃_t − ℓ_{t−1}‖ [T]: how far loss and dynamics moved together, as a loss in the old dynamics."""

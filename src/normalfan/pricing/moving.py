@@ -78,7 +78,10 @@ class Dynamics:
 
     def plan(self, advantages: FloatArray) -> FloatArray:
         """What is kept by the settled advantages of other dynamics, as a row: 0 where it is, 1 elsewhere."""
-        kept = completed(advantages == 0.0, self.mdp.allowed)
+        kept = advantages == 0.0
+        if self.mdp.allowed is None and advantages.max() < np.inf:
+            return np.where(kept, 0.0, 1.0)
+        kept = completed(kept, self.mdp.allowed)
         nothing = ~kept.any(axis=2, keepdims=True)  # nothing is allowed, so no policy is there
         return np.where(kept | nothing, 0.0, 1.0)
 
@@ -95,7 +98,8 @@ class Dynamics:
     def _checked(self, loss: FloatArray, number: int) -> FloatArray:
         check_losses("losses", loss[None], offset=(number,))
         loss = np.ascontiguousarray(forbid(self.mdp, loss))
-        check_way_on(self.mdp, loss < np.inf, f"losses[{number}]")
+        if loss.max() == np.inf:
+            check_way_on(self.mdp, loss < np.inf, f"losses[{number}]")
         return loss
 
 
@@ -128,9 +132,10 @@ class MovingPricer:
             # The sentence may count wrongly, or compare rounds that are no neighbours: say it again in order.
             columns = self._one_by_one(first_round, losses, runs)
         prices = columns["prices"]
-        columns |= {"until_surprise": prices.copy(), "transition_variations": np.zeros(len(prices))}
+        columns["until_surprise"] = prices.copy()
         if self.full:
-            columns |= {"market_alone": prices.copy(), "dynamics_alone": np.zeros(len(prices))}
+            columns["market_alone"] = prices.copy()
+            columns |= {name: np.zeros(len(prices)) for name in ("dynamics_alone", "transition_variations")}
             columns["effective_variations"] = columns["variations"].copy()
         changes = [start for _, start, _ in runs[1:]]
         at_once = max(1, CHANGES_BYTES // (80 * math.prod(losses.shape[1:])))
@@ -175,7 +180,8 @@ class _Bridge:
     columns: Columns
 
     def cross(self, changes: list[int]) -> None:
-        quick = {t: self._settle(t, t + 1 in changes) for t in _both_days(changes)}
+        kept = {t - 1 for t in changes}
+        quick = {t: self._settle(t, t in kept) for t in _both_days(changes)}
         clear = [t for t in changes if quick[t - 1] and quick[t]]
         rows = {t: self._rows(t, *(one[0] for one in (quick[t - 1], quick[t]) if one)) for t in clear}
         self._price(clear, rows)
@@ -249,7 +255,8 @@ class _Bridge:
             known = self.pricer.foreseen(before, after)
             if known is not None:
                 plans, now = (np.stack(part) for part in zip(*(rows[t] for t in some), strict=True))
-                paid = known.price(completed(plans == 0.0, now < np.inf), now)
+                kept = plans == 0.0 if now.max() < np.inf else completed(plans == 0.0, now < np.inf)
+                paid = known.price(kept, now)
                 ends[some] = np.minimum(paid, prices[some])  # not more, but for rounding
 
     def _dynamics_alone(self, rounds: list[int], rows: Mapping[int, Rows]) -> None:
@@ -305,7 +312,7 @@ def _both_days(changes: list[int]) -> list[int]:
 
 
 def _check_finite(advantages: FloatArray, loss: FloatArray, number: int) -> None:
-    if not np.isfinite(advantages[loss < np.inf]).all():
+    if not (np.isfinite(advantages) | (loss == np.inf)).all():
         raise overflow(number)
 
 

@@ -172,7 +172,7 @@ def _price_moving(
         )
     threads = threads or _worthwhile_threads(first, stream)
     pricer = MovingPricer(ties, at_source=moving.at_source, most_problems=len(moving.problems), **options)
-    rounds = max(1, block_rounds(first, is_view=stream.is_view) // 4)  # readings of changes take room, too
+    rounds = block_rounds(first, is_view=stream.is_view)
     columns = _all_columns(pricer, moving.blocks(rounds), threads, len(moving.of_round), progress)
     return motion_of(columns, stream, first.labels, dynamics=moving.of_round)
 
