@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
@@ -60,7 +61,8 @@ def _measure_workload(workload: Workload, quick: bool) -> list[dict[str, Any]]:
     for _ in range(2 if quick else 7):
         for name, peer in contestants.items():
             repetitions = 1 if peer.rounds > 1 else 3
-            taken = limits.seconds(peer.run, repetitions) / peer.rounds
+            clock = time.perf_counter if "threads" in name else time.process_time
+            taken = limits.seconds(peer.run, repetitions, clock) / peer.rounds
             best[name] = min(best[name], taken)
     rows = [_row(workload, name, taken, best["normalfan"]) for name, taken in best.items()]
     limit = _limit(workload)
