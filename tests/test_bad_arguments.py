@@ -127,9 +127,9 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "holdout as a list": (lambda: nf.replan.recommend(COSTS, 1.0, holdout=[1]), "[1]"),
     "threshold as text": (lambda: nf.replan.Accumulated("5"), "threshold is '5'"),
     "unknown detector": (lambda: nf.replan.Drift("Nobody", ()).decide(), "'Nobody'"),
-    "a grid without points": (
-        lambda: nf.report.draw_fan(MDP, nf.report.Plane(LOSS, LOSS, LOSS), [], [0.0]),
-        "xs has no number",
+    "a window without ends": (
+        lambda: nf.report.draw_fan(MDP, nf.report.Plane(LOSS, LOSS, LOSS), window=[]),
+        "window has shape [0]",
     ),
     "loss the monitor cannot take": (lambda: nf.Monitor(MDP).update(np.zeros(3)), "round 0"),
 }
