@@ -53,7 +53,7 @@ def shadow(mdp: MDP, along: FloatArray) -> Shadow:
     order = _hull(points)
     corners = points[order]
     edges = corners - np.roll(corners, 1, axis=0)
-    rays = np.stack([-edges[:, 1], edges[:, 0]], axis=1)
+    rays = np.stack([-edges[:, 1], edges[:, 0]], axis=1) + 0.0  # no −0
     others = np.setdiff1d(np.arange(len(points)), order)
     actions = [vertices[i].sum(axis=1).argmax(axis=1) for i in order]
     return Shadow(directions, corners, rays, points[others], actions)

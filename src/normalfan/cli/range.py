@@ -10,7 +10,6 @@ from normalfan.cli import options
 from normalfan.cli.options import Text, at_least, flag, option
 from normalfan.cli.output import check_outputs, print_json, print_paragraphs, print_table, write_rounds
 from normalfan.errors import InputError
-from normalfan.problem.losses import factors_of
 from normalfan.text import number
 
 MOST_ENTRIES = 5000
@@ -96,6 +95,8 @@ def range_(
 
 def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:
     """Every feature, or every entry."""
+    from normalfan.problem.losses import factors_of
+
     if not entries and factors_of(stream) is None:
         raise InputError(
             "losses are not factored, but a range is of a number that the user sets, such as a price: give "
