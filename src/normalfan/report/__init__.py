@@ -1,6 +1,8 @@
-"""A priced stream as one page that works offline, and slices of the fan."""
+"""A priced stream as one page that works offline, and slices of the fan.
 
-from normalfan.report.fan import Plane, draw_fan
-from normalfan.report.page import write_fan, write_ranges, write_regret_curve, write_report
+Every name is imported when it is first used; `__init__.pyi` says from where.
+"""
 
-__all__ = ["Plane", "draw_fan", "write_fan", "write_ranges", "write_regret_curve", "write_report"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
