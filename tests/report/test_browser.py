@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -12,22 +10,14 @@ from pathlib import Path
 import numpy as np
 import polars
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from browsing import launched
+from playwright.sync_api import Browser, Page
 
 import normalfan as nf
 from normalfan.battery import Battery, ercot_prices
 from normalfan.report import write_ranges, write_regret_curve, write_report
 from normalfan.text import amount
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 DAYS = slice(0, 120)
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
@@ -35,16 +25,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        missing = "no chromium was found on the path, but these tests look at a page in it: install one."
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        yield launched
-        launched.close()
+    yield from launched()
 
 
 @pytest.fixture(scope="module")
