@@ -93,17 +93,7 @@ def check_step_size(eta: StepSize, *, may_be_infinite: bool = False) -> StepSize
 
 def check_constant_step(name: str, eta: float, *, may_be_infinite: bool = False) -> float:
     tip = "for losses around 1, try 0.04 to 1"
-    return check_positive(name, eta, may_be_infinite=may_be_infinite, remedy=tip)
-
-
-def check_positive(
-    name: str, number: float, *, may_be_infinite: bool = False, remedy: str = "leave it out for the default"
-) -> float:
-    return check_number(name, number, remedy, positive=True, may_be_infinite=may_be_infinite)
-
-
-def check_not_negative(name: str, number: float, *, may_be_infinite: bool = False) -> float:
-    return check_number(name, number, may_be_infinite=may_be_infinite)
+    return check_number(name, eta, tip, positive=True, may_be_infinite=may_be_infinite)
 
 
 def check_floor(mdp: MDP, floor: float) -> float:
@@ -150,8 +140,14 @@ class LossModel(Protocol):
         """Predict the coming loss [H, S, A]; None before the first `update`."""
 
 
-@dataclass(eq=False, repr=False)
-class LastLoss(Described):
+class _Expecting(Described):
+    _expected: FloatArray | None = None
+
+    def predict(self) -> FloatArray | None:
+        return self._expected
+
+
+class LastLoss(_Expecting):
     """Expects the last loss again: m_{t+1} = ℓ_t.
 
     Examples
@@ -162,17 +158,12 @@ class LastLoss(Described):
     array([[[1., 2.]]])
     """
 
-    _last: FloatArray | None = field(default=None, init=False)
-
     def update(self, loss: npt.ArrayLike) -> None:
-        self._last = read_only(np.array(loss, dtype=np.float64))
-
-    def predict(self) -> FloatArray | None:
-        return self._last
+        self._expected = read_only(np.array(loss, dtype=np.float64))
 
 
 @dataclass(eq=False, repr=False)
-class ExponentialAverage(Described):
+class ExponentialAverage(_Expecting):
     """Expects a moving average of the losses: m_{t+1} = (1 − rate) m_t + rate ℓ_t, from m_1 = ℓ_0.
 
     Examples
@@ -185,7 +176,6 @@ class ExponentialAverage(Described):
     """
 
     rate: float = 0.5  # the weight of the newest loss, in (0, 1]; with 1 it is `LastLoss`
-    _mean: FloatArray | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if check_number("rate", self.rate, positive=True) > 1:
@@ -194,13 +184,8 @@ class ExponentialAverage(Described):
             )
 
     def update(self, loss: npt.ArrayLike) -> None:
-        newest = np.array(loss, dtype=np.float64)
-        self._mean = read_only(
-            newest if self._mean is None else (1 - self.rate) * self._mean + self.rate * newest
-        )
-
-    def predict(self) -> FloatArray | None:
-        return self._mean
+        newest, mean = np.array(loss, dtype=np.float64), self._expected
+        self._expected = read_only(newest if mean is None else (1 - self.rate) * mean + self.rate * newest)
 
 
 @dataclass(eq=False, repr=False)

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from normalfan.errors import check_number
 from normalfan.geometry.bellman import as_policy, occupancy, optimal_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.learner import (
@@ -25,7 +26,6 @@ from normalfan.learners.learner import (
     Described,
     StepSize,
     check_floor,
-    check_not_negative,
     check_one_state,
     check_step_size,
     own_model,
@@ -112,13 +112,10 @@ class OptimisticMirrorDescent(MirrorDescent):
 
     Parameters
     ----------
-    mdp : MDP
-    eta : float or callable
-        The step size η > 0, or a function that gives it for each round.
+    mdp, eta, floor
+        As in `MirrorDescent`; the floor is that of g_t and of the play.
     model : LossModel, callable or None
         Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
-    floor : float
-        In [0, 1/A): no action becomes less likely than this, neither in g_t nor in the play.
 
     Examples
     --------
@@ -164,19 +161,16 @@ class ThresholdedMirrorDescent(MirrorDescent):
 
     Parameters
     ----------
-    mdp : MDP
-    eta : float or callable
-        The step size η > 0, or a function that gives it for each round.
+    mdp, eta, floor
+        As in `MirrorDescent`.
     threshold : float or array_like [H, S, A]
         The largest predicted advantage that is near-optimal, ≥ 0: one for all, or cβ(h,s,a) of each action.
     penalty : float
         λ ≥ 0, the finite charge on all others.
     penalty_inside_step : bool
         Whether η multiplies λ, as in the paper's proof; false is the paper's text.
-    model : LossModel, callable or None
-        Predicts the coming loss, as in `FromHistory` if a function; None is the last loss.
-    floor : float
-        In [0, 1/A): no action becomes less likely than this.
+    model
+        As in `OptimisticMirrorDescent`.
     ties : TieRule
 
     Examples
@@ -202,7 +196,7 @@ class ThresholdedMirrorDescent(MirrorDescent):
     ) -> None:
         super().__init__(mdp, eta, floor=floor)
         self.threshold = _check_thresholds(mdp, threshold)
-        self.penalty = check_not_negative("penalty", penalty)
+        self.penalty = check_number("penalty", penalty)
         self.penalty_inside_step = penalty_inside_step
         self.model = own_model(model)
         self.ties = ties
@@ -225,7 +219,7 @@ class ThresholdedMirrorDescent(MirrorDescent):
 def _check_thresholds(mdp: MDP, threshold: npt.ArrayLike) -> float | FloatArray:
     numbers = read_numbers("threshold", threshold)
     if numbers.ndim == 0:
-        return check_not_negative("threshold", float(numbers), may_be_infinite=True)
+        return check_number("threshold", float(numbers), may_be_infinite=True)
     check_shape(
         "threshold", numbers.shape, mdp.shape, "give one for every step, state and action, or one number"
     )
@@ -270,8 +264,8 @@ class EuclideanMirrorDescent(Described):
     ----------
     mdp : MDP
         A problem of one step and one state.
-    eta : float or callable
-        The step size η > 0, or a function that gives it for each round.
+    eta
+        As in `MirrorDescent`.
 
     Examples
     --------

@@ -16,10 +16,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from normalfan.errors import check_choice
+from normalfan.errors import check_choice, check_number
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.learner import StepSize, check_positive, check_step_size, step_size
+from normalfan.learners.learner import StepSize, check_step_size, step_size
 from normalfan.learners.mirror import MirrorDescent, entropic_step, policy_backup
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
@@ -37,9 +37,8 @@ class TrustRegion(MirrorDescent):
 
     Parameters
     ----------
-    mdp : MDP
-    eta : float or callable
-        The largest step size η > 0, or a function that gives it for each round; may be inf.
+    mdp, eta, floor
+        As in `MirrorDescent`; η is the largest step size, and may be inf.
     radius : float
         α > 0, the relative entropy that a step may spend; inf gives mirror descent.
     kind : {"per state", "average", "trajectory"}
@@ -47,8 +46,6 @@ class TrustRegion(MirrorDescent):
     direction : {"new from old", "old from new"}
         Which relative entropy: KL(new ‖ old), which an action given up spares, or KL(old ‖ new), which
         becomes infinite as a played action is given up. It matters: see docs/paper.md.
-    floor : float
-        In [0, 1/A): no action becomes less likely than this.
     ties : TieRule
 
     Examples
@@ -74,7 +71,7 @@ class TrustRegion(MirrorDescent):
         check_choice("direction", direction, get_args(Direction))
         super().__init__(mdp, floor=floor)
         self.eta = check_step_size(eta, may_be_infinite=True)
-        self.radius = check_positive("radius", radius, may_be_infinite=True)
+        self.radius = check_number("radius", radius, positive=True, may_be_infinite=True)
         self.kind = kind
         self.direction = direction
         self.ties = ties

@@ -33,14 +33,13 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_number
 from normalfan.geometry.bellman import occupancy, optimal_backup
 from normalfan.learners.learner import (
     DEFAULT_ETA,
     Described,
     StepSize,
     check_floor,
-    check_positive,
     check_step_size,
     seen_everywhere,
     step_size,
@@ -99,7 +98,7 @@ class OReps(Described):
     ) -> None:
         self.mdp = mdp
         self.eta = check_step_size(eta)
-        self.tolerance = check_positive("tolerance", tolerance)
+        self.tolerance = check_number("tolerance", tolerance, positive=True)
         self.floor = check_floor(mdp, floor)
         visits = occupancy(mdp, np.full(mdp.shape, 1 / mdp.n_actions))
         self._uniform = np.log(visits, out=np.full(mdp.shape, -np.inf), where=visits > 0)

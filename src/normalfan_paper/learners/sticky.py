@@ -32,11 +32,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_number
 from normalfan.geometry.bellman import as_deterministic_policy, occupancy, restricted_backup
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.learner import AnyModel, check_positive, seen_everywhere
+from normalfan.learners.learner import AnyModel, seen_everywhere
 from normalfan.learners.mirror import project_onto_simplex
 from normalfan.learners.selectors import Predictive, policy_from_weights
 from normalfan.problem.arrays import FloatArray, first_index
@@ -139,7 +139,7 @@ class StickyEuclidean(Predictive):
 
 
 def check_weight(weight: float) -> float:
-    return check_positive("weight", weight, remedy="for no pull at all use Predictive")
+    return check_number("weight", weight, "for no pull at all use Predictive", positive=True)
 
 
 def soft_backup(

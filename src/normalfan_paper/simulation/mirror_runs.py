@@ -35,9 +35,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from normalfan.errors import InputError
+from normalfan.errors import InputError, check_number
 from normalfan.geometry.ties import DEFAULT_TIES
-from normalfan.learners.learner import check_constant_step, check_floor, check_not_negative
+from normalfan.learners.learner import check_constant_step, check_floor
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import Losses
@@ -69,9 +69,9 @@ class MirrorSetting:
 
     def __post_init__(self) -> None:
         check_constant_step("MirrorSetting.eta", self.eta)
-        check_not_negative("MirrorSetting.threshold", self.threshold, may_be_infinite=True)
-        check_not_negative("MirrorSetting.penalty", self.penalty)
-        check_not_negative("MirrorSetting.floor", self.floor)
+        check_number("MirrorSetting.threshold", self.threshold, may_be_infinite=True)
+        check_number("MirrorSetting.penalty", self.penalty)
+        check_number("MirrorSetting.floor", self.floor)
         if self.driven_by not in get_args(Driver):
             raise InputError(
                 f"MirrorSetting.driven_by is {self.driven_by!r}, but must be one of "
@@ -135,7 +135,7 @@ def record_mirror_descent(
     threads: int = 1,
 ) -> MirrorRecord:
     """The same runs with a look at every episode: regret by step, mass near the walls of the judged loss."""
-    wall = check_not_negative("wall", wall)
+    wall = check_number("wall", wall)
     paid, _, by_step, masses = _simulate(
         "record_mirror_descent", mdp, losses, settings, judged, wall, threads
     )

@@ -20,8 +20,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from normalfan.errors import InputError, check_choice
-from normalfan.learners.learner import check_constant_step, check_floor, check_positive
+from normalfan.errors import InputError, check_choice, check_number
+from normalfan.learners.learner import check_constant_step, check_floor
 from normalfan.learners.trust_region import DEFAULT_RADIUS, Direction, Kind
 from normalfan.pricing.kernels import reachable_states
 from normalfan.problem.arrays import FloatArray
@@ -48,7 +48,7 @@ class TrustSetting:
 
     def __post_init__(self) -> None:
         check_constant_step("TrustSetting.eta", self.eta)
-        check_positive("TrustSetting.radius", self.radius)
+        check_number("TrustSetting.radius", self.radius, positive=True)
         if not self.floor > 0:
             raise InputError(
                 f"TrustSetting.floor is {self.floor}, but must be positive: for a floor of 0 run the learner "
