@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.cores import usable_cores
+from normalfan.cores import default_threads
 from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import BlockPricer, Columns, PolicyPricer
@@ -87,8 +87,8 @@ def price_stream(
     exact_when_ambiguous : bool, default False
         Decide rounds that depend on a near-tie in rational arithmetic (slow).
     threads : int, optional
-        How many threads share the rounds out, by default as many as there are cores, or one where there is
-        little to do; the numbers are the same for any.
+        How many threads share the rounds out, by default one for each core (OMP_NUM_THREADS may say fewer),
+        or one where there is little to do; the numbers are the same for any.
 
     Returns
     -------
@@ -252,8 +252,8 @@ def _worthwhile_threads(mdp: MDP, stream: LossStream) -> int:
     round_bytes = 8 * math.prod(mdp.shape)
     if stream.n_rounds is not None and stream.n_rounds * round_bytes < SHARED_BYTES:
         return 1
-    most = MOST_BLOCK_BYTES // (8 * round_bytes) if not stream.is_view else usable_cores()
-    return max(1, min(usable_cores(), most))
+    most = MOST_BLOCK_BYTES // (8 * round_bytes) if not stream.is_view else default_threads()
+    return max(1, min(default_threads(), most))
 
 
 def numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:
