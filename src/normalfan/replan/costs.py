@@ -3,8 +3,9 @@
 A plan of day j with occupancy q_j costs C[j,t] = ⟨q_j, ℓ_t⟩ − J*_t = ⟨q_j, A_t⟩ ≥ 0 on day t beyond the best.
 For factored losses ℓ_t = Σ_k θ_t[k] Φ_k a plan matters through its K exposures ⟨q_j, Φ_k⟩ only: C is one
 product of an [n, K] and a [K, n] matrix. Other losses take the second form, in blocks. The price of a *face*
-is that of its best policy on each day, min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more. Where a day does not
-allow what a plan does, the best that is allowed takes its place (see forbidden.md).
+is that of its best policy on each day, min over u ∈ F_j of ⟨u, ℓ_t⟩ − J*_t: never more. Where dynamics move
+too, a plan is a table of actions, followed in those of each day: C[j,t] = ⟨q_{j,t}, A_t⟩. Where a day does
+not allow what a plan does, or it says nothing, the best that is allowed takes its place (see forbidden.md).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice, check_whole
-from normalfan.geometry.bellman import optimal_backup
-from normalfan.geometry.face import Face
+from normalfan.geometry.bellman import Backup, finite_backup, occupancy, optimal_backup
+from normalfan.geometry.face import Face, completed
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import overflow
 from normalfan.pricing.crossing import price
@@ -43,10 +44,10 @@ from normalfan.problem.losses import (
 )
 from normalfan.problem.mdp import MDP, check_way_on
 from normalfan.progress import progress_bar
-from normalfan.replan.moving_costs import costs_through_dynamics
 from normalfan.text import counted
 
 BATCH_BYTES = 2**22  # of losses that are planned for at once: what a processor's cache holds
+DAYS_AT_ONCE = 64  # that are read together where dynamics move
 
 Known: TypeAlias = Literal["before", "after"]
 Reading: TypeAlias = Literal["plan", "face"]
@@ -184,7 +185,7 @@ def holding_costs(
     else:
         moving = MovingStream(mdp, losses, dynamics_of_round)
         stream = moving.losses
-        costs, values = costs_through_dynamics(moving, ties)
+        costs, values = _through_dynamics(moving, ties)
         values = read_only(0.0 - values if are_rewards(stream) else values)
     costs, names = _from_first_day_on(costs), names_of_rounds(stream)
     before = HoldingCosts(costs, values, "before", int(window), names, are_rewards(stream))
@@ -208,7 +209,7 @@ def costs_of_plans(
     if reading == "face":
         costs, values = _of_faces(mdp, stream, planned, ties, progress=progress)
     else:
-        values = _values(mdp, stream)
+        values = np.concatenate([mdp.initial @ backup.values[0] for backup in _backups(mdp, stream)])
         with progress_bar("planning", len(values), progress) as advance:
             plans = _plans(mdp, planned, ties, advance)
             if isinstance(stream, FactoredLosses):
@@ -247,15 +248,15 @@ def _by_advantages(
     while rows := list(islice(plans, at_once)):
         occupancies = np.stack([visits for visits, _ in rows])
         start = 0 if earlier else first
-        for losses in _batches(mdp, islice(_each_round(mdp, stream), start, None)):
-            paid = optimal_backup(mdp, losses).settled(mdp, ties).reshape(occupancies.shape[1], -1)
+        for backup in _backups(mdp, stream, start):
+            paid = backup.settled(mdp, ties).reshape(occupancies.shape[1], -1)
             stop = start + paid.shape[1]
             closed = occupancies @ (paid == np.inf)
             paid[paid == np.inf] = 0.0
             costs[first : first + len(rows), start:stop] = occupancies @ paid
             for j, t in np.argwhere(closed if earlier else np.triu(closed, first - start)):
                 kept = Face(mdp, rows[j][1])
-                costs[first + j, start + t] = price(kept, losses[..., t], ties=ties).price
+                costs[first + j, start + t] = price(kept, backup.loss[..., t], ties=ties).price
             start = stop
         first += len(rows)
     return costs
@@ -278,6 +279,26 @@ def _of_faces(
             costs[range(n_days - age), range(age, n_days)] = motion.prices
             advance(1)
     return costs, values
+
+
+def _through_dynamics(moving: MovingStream, ties: TieRule) -> tuple[FloatArray, FloatArray]:
+    """C[j,t] of the table of actions of each day j in the dynamics of each day t, and J*; all in memory."""
+    days = list(moving.rounds(DAYS_AT_ONCE))
+    backups = [finite_backup(mdp, loss, f"losses[{t}]") for t, (mdp, loss) in enumerate(days)]
+    tied = np.stack([backup.tied(mdp, ties) for backup, (mdp, _) in zip(backups, days, strict=True)])
+    plans = tied & (tied.cumsum(axis=3) == 1)
+    costs = np.empty((len(days), len(days)))
+    for problem in dict.fromkeys(mdp for mdp, _ in days):
+        visits = np.stack([_visits(problem, plan) for plan in plans])
+        for t in (t for t, (mdp, _) in enumerate(days) if mdp is problem):
+            advantages = np.where(tied[t], 0.0, backups[t].advantages)
+            allowed = advantages < np.inf
+            costs[:, t] = visits @ np.where(allowed, advantages, 0.0).reshape(-1)
+            silent = (visits * ~(plans & allowed).reshape(visits.shape)).any(axis=1)
+            for j in np.flatnonzero(silent):
+                kept = Face(problem, completed(plans[j], problem.allowed))
+                costs[j, t] = price(kept, days[t][1], ties=ties).price
+    return costs, np.array([backup.value(mdp) for backup, (mdp, _) in zip(backups, days, strict=True)])
 
 
 # --- losses, values and plans, one day after the other
@@ -319,37 +340,28 @@ def _each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
     return each_round(mdp, stream, block_rounds(mdp, is_view=stream.is_view))
 
 
-def _batches(mdp: MDP, losses: Iterable[FloatArray]) -> Iterator[FloatArray]:
-    """Losses [H, S, A], several at once: [H, S, A, n]."""
-    at_once, losses = max(1, BATCH_BYTES // (8 * math.prod(mdp.shape))), iter(losses)
-    while some := list(islice(losses, at_once)):
-        yield np.stack(some, axis=-1)
-
-
-def _values(mdp: MDP, stream: LossStream) -> FloatArray:
-    """J* of each day, [n]."""
-    parts, done = list[FloatArray](), 0
-    for losses in _batches(mdp, _each_round(mdp, stream)):
+def _backups(mdp: MDP, stream: LossStream, start: int = 0) -> Iterator[Backup]:
+    """The backups of the days from `start` on, as many at once as a cache holds: their arrays end in [n]."""
+    losses = islice(_each_round(mdp, stream), start, None)
+    while some := list(islice(losses, max(1, BATCH_BYTES // (8 * math.prod(mdp.shape))))):
         with np.errstate(over="ignore", invalid="ignore"):
-            part = mdp.initial @ optimal_backup(mdp, losses).values[0]
-        if not np.isfinite(part).all():
-            raise overflow(done + int(np.isfinite(part).argmin()))
-        parts.append(part)
-        done += len(part)
-    return np.concatenate(parts)
+            backup = optimal_backup(mdp, np.stack(some, axis=-1))
+            are_finite = np.isfinite(mdp.initial @ backup.values[0])
+        if not are_finite.all():
+            raise overflow(start + int(are_finite.argmin()))
+        yield backup
+        start += len(some)
 
 
 def _plans(mdp: MDP, stream: LossStream, ties: TieRule, advance: Callable[[int], object]) -> Iterator[Plan]:
     """A plan for each loss, of optimal actions the first."""
-    states = np.arange(mdp.n_states)
-    for losses in _batches(mdp, _each_round(mdp, stream)):
-        tied = optimal_backup(mdp, losses).tied(mdp, ties)
-        masks = tied & (tied.cumsum(axis=2) == 1)
-        columns = np.moveaxis(tied.argmax(axis=2), -1, 0), np.moveaxis(masks, -1, 0)
-        for actions, mask in zip(*columns, strict=True):
-            visits, reached = np.zeros(mdp.shape), mdp.initial
-            for h in range(mdp.horizon):
-                visits[h, states, actions[h]] = reached
-                reached = mdp.transitions.push(h, visits[h])
-            yield visits.reshape(-1), mask
+    for backup in _backups(mdp, stream):
+        tied = backup.tied(mdp, ties)
+        for mask in np.moveaxis(tied & (tied.cumsum(axis=2) == 1), -1, 0):
+            yield _visits(mdp, mask), mask
             advance(1)
+
+
+def _visits(mdp: MDP, plan: BoolArray) -> FloatArray:
+    """Where a plan [H, S, A] goes, [H·S·A]; where it says nothing, the first action stands for that."""
+    return occupancy(mdp, np.eye(mdp.n_actions)[plan.argmax(axis=2)]).reshape(-1)
