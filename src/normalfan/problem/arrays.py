@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any, TypeAlias, TypeVar
 
@@ -106,13 +106,15 @@ def read_distributions(name: str, rows: npt.NDArray[Any]) -> FloatArray:
     check_finite(name, numbers)
     rule = "a probability cannot be negative: check how the rows were built"
     check_entries(name, numbers, numbers >= 0, rule)
-    for where in rows_to_divide(name, numbers.sum(axis=-1)):
-        divide_by_sum(numbers[where])
+    divide_by_sums(name, numbers.sum(axis=-1), numbers.__getitem__)
     return numbers
 
 
-def rows_to_divide(name: str, sums: FloatArray) -> Iterator[tuple[int, ...]]:
-    """Refuse probability rows whose sums, given here, are not 1; say which of the others may be off."""
+def divide_by_sums(name: str, sums: FloatArray, row_at: Callable[[tuple[int, ...]], FloatArray]) -> None:
+    """Refuse probability rows whose sums, given here, are not 1, and divide in place those that are off.
+
+    Each is divided by its exact sum, so that every representation gets the same bits.
+    """
     errors = np.abs(sums - 1.0)
     if (errors > PROBABILITY_TOLERANCE).any():
         where = first_index(errors > PROBABILITY_TOLERANCE)
@@ -122,14 +124,11 @@ def rows_to_divide(name: str, sums: FloatArray) -> Iterator[tuple[int, ...]]:
             f"{PROBABILITY_TOLERANCE:g}: divide each row by its sum in float64."
         )
     # A quarter, because these sums are rounded, in an order that depends on the representation.
-    return map(tuple, np.argwhere(errors > LEFT_ALONE / 4))
-
-
-def divide_by_sum(row: FloatArray) -> None:
-    """Divide one row, in place, by its exact sum, so that every representation gets the same bits."""
-    total = math.fsum(row.tolist())
-    if abs(total - 1.0) > LEFT_ALONE:
-        row /= total
+    for place in np.argwhere(errors > LEFT_ALONE / 4):
+        row = row_at(tuple(place))
+        total = math.fsum(row.tolist())
+        if abs(total - 1.0) > LEFT_ALONE:
+            row /= total
 
 
 def first_index(flags: npt.NDArray[np.bool_]) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from normalfan.problem.arrays import (
     read_numbers,
     release_pages,
 )
-from normalfan.problem.mdp import MDP, check_names, check_way_on
+from normalfan.problem.mdp import MDP, check_way_on, read_names
 from normalfan.problem.transitions import check_sparse
 
 Shape: TypeAlias = tuple[int, int, int]
@@ -94,7 +94,7 @@ class ArrayLosses(LossStream):
         self.array = read_numbers("losses", array)
         self.axes = axes
         check_axes("losses", self.array.shape, axes)
-        self.round_names = _read_names("round_names", round_names, self.n_rounds)
+        self.round_names = read_names("round_names", round_names, self.n_rounds)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{axis}={size}" for axis, size in zip(self.axes, self.array.shape, strict=True))
@@ -109,14 +109,11 @@ class ArrayLosses(LossStream):
         return bool(self.array.dtype in (np.float64, np.float32))  # sweeps read the latter as they are
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        return self._blocks(shape, rounds, np.dtype(np.float64))
+        return self.stored_blocks(shape, rounds, float32=False)
 
-    def stored_blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        """The same, in float32 if the array is."""
-        kind = np.float32 if self.array.dtype == np.float32 else np.float64
-        return self._blocks(shape, rounds, np.dtype(kind))
-
-    def _blocks(self, shape: Shape, rounds: int, kind: np.dtype[Any]) -> Iterator[FloatArray]:
+    def stored_blocks(self, shape: Shape, rounds: int, *, float32: bool = True) -> Iterator[FloatArray]:
+        """The same, but in float32 if the array is."""
+        kind = np.float32 if float32 and self.array.dtype == np.float32 else np.float64
         for start in range(0, self.n_rounds, rounds):
             rows = self.array[max(start - 1, 0) : start + rounds]
             sizes = dict(zip(ALL_AXES, (len(rows), *shape), strict=True))
@@ -220,8 +217,8 @@ class FactoredLosses(LossStream):
                 f"features hold {self.features.shape[0]} rows, but coefficients have "
                 f"{self.coefficients.shape[1]} columns: both must count the same K features."
             )
-        self.round_names = _read_names("round_names", round_names, self.n_rounds)
-        self.feature_names = _read_names("feature_names", feature_names, self.features.shape[0])
+        self.round_names = read_names("round_names", round_names, self.n_rounds)
+        self.feature_names = read_names("feature_names", feature_names, self.features.shape[0])
 
     def __repr__(self) -> str:
         return f"FactoredLosses(T={self.n_rounds}, K={self.features.shape[0]})"
@@ -413,14 +410,6 @@ def _expand(name: str, array: npt.NDArray[Any], axes: str, sizes: dict[str, int]
     check_shape(name, array.shape, tuple(sizes[axis] for axis in axes), remedy)
     lacking = tuple(i for i, axis in enumerate(sizes) if axis not in axes)
     return np.broadcast_to(np.expand_dims(array, lacking), tuple(sizes.values()))
-
-
-def _read_names(option: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    known = tuple(map(str, names))
-    check_names(option, known, count)
-    return known
 
 
 def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:

@@ -23,13 +23,7 @@ from normalfan.problem.arrays import (
     read_numbers,
     read_only,
 )
-from normalfan.problem.transitions import (
-    Dense,
-    Deterministic,
-    Transitions,
-    check_compressed,
-    read_transitions,
-)
+from normalfan.problem.transitions import Dense, Deterministic, Transitions, read_transitions
 from normalfan.text import html_table
 
 SCHEMA = 1  # of stored problems
@@ -116,8 +110,7 @@ class MDP:
         self.initial: FloatArray = _read_initial(initial, self.n_states)
         self.labels = labels or Labels()
         for kind, size in zip(_LABELS, self.shape, strict=True):
-            if (names := getattr(self.labels, kind)) is not None:
-                check_names(f"labels.{kind}", names, size)
+            read_names(f"labels.{kind}", getattr(self.labels, kind), size)
         self.allowed: BoolArray | None = _read_allowed(allowed, self.shape)  # [H, S, A]; None: everything
         if self.allowed is not None:
             check_way_on(self, self.allowed, "allowed")
@@ -151,21 +144,18 @@ class MDP:
     def is_certain(self) -> bool:
         """Whether nothing is left to chance: one start state, and one successor of every move."""
         n_rows = self.n_states * self.n_actions
-        kernels = (self.transitions.csr(k) for k in range(self.transitions.n_kernels))
-        return self.has_certain_start and all(kernel.nnz == n_rows for kernel in kernels)
+        return self.has_certain_start and all(kernel.nnz == n_rows for kernel in self.transitions.all_csr())
 
     @cached_property
     def most_successors(self) -> int:
         """The largest number of states that one action can lead to."""
-        kernels = (self.transitions.csr(k) for k in range(self.transitions.n_kernels))
-        return max(int(np.diff(kernel.indptr).max()) for kernel in kernels)
+        return max(int(np.diff(kernel.indptr).max()) for kernel in self.transitions.all_csr())
 
     @cached_property
     def fingerprint(self) -> str:
         """A SHA-256 of the content: equal problems agree, whatever their representation."""
         kernels = []
-        for k in range(self.transitions.n_kernels):
-            matrix = self.transitions.csr(k)
+        for matrix in self.transitions.all_csr():
             digest = hashlib.sha256(matrix.indptr.astype(np.int64).tobytes())
             digest.update(matrix.indices.astype(np.int64).tobytes())
             digest.update(matrix.data.tobytes())
@@ -236,7 +226,7 @@ def mdp_to_arrays(mdp: MDP) -> dict[str, npt.NDArray[Any]]:
         case Deterministic(nexts=nexts):
             arrays["nexts"] = nexts
         case transitions:
-            matrices = [transitions.csr(k) for k in range(transitions.n_kernels)]
+            matrices = transitions.all_csr()
             arrays["indptr"] = np.stack([matrix.indptr for matrix in matrices]).astype(np.int64)
             arrays["indices"] = np.concatenate([matrix.indices for matrix in matrices])
             arrays["weights"] = np.concatenate([matrix.data for matrix in matrices])
@@ -273,12 +263,13 @@ def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
 
 def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
     kernels, start = [], 0
-    shape = (arrays["indptr"].shape[1] - 1, len(arrays["initial"]))
-    for k, indptr in enumerate(arrays["indptr"]):
+    for indptr in arrays["indptr"]:
         stop = start + int(indptr[-1])
-        data, indices = arrays["weights"][start:stop], arrays["indices"][start:stop]
-        check_compressed(f"transitions[{k}]", indptr, indices, len(data), shape)
-        kernels.append(sparse.csr_array((data, indices, indptr), shape=shape))
+        kernel = sparse.csr_array((len(indptr) - 1, len(arrays["initial"])))
+        # Set one by one, so that it is the MDP that refuses them if they do not fit together.
+        kernel.data, kernel.indices = arrays["weights"][start:stop], arrays["indices"][start:stop]
+        kernel.indptr = indptr
+        kernels.append(kernel)
         start = stop
     return kernels
 
@@ -316,8 +307,11 @@ def _read_allowed(allowed: npt.ArrayLike | None, shape: tuple[int, int, int]) ->
     return None if mask.all() else read_only(np.array(np.broadcast_to(mask, shape)))
 
 
-def check_names(option: str, names: Sequence[str], count: int) -> None:
-    """Refuse names that do not name each of `count` things exactly once."""
+def read_names(option: str, given: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
+    """Names as text; those that do not name each of `count` things exactly once are refused."""
+    if given is None:
+        return None
+    names = tuple(map(str, given))
     if len(names) != count:
         raise InputError(f"{option} hold {len(names)} names, but {count} are needed: give one name for each.")
     if len(set(names)) != count:
@@ -327,3 +321,4 @@ def check_names(option: str, names: Sequence[str], count: int) -> None:
             f"{option}[{again}] is {names[again]!r}, but that name is taken by index "
             f"{places[names[again]]}: names must differ."
         )
+    return names

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,82 +25,74 @@ from normalfan.problem.arrays import (
     check_dtype,
     check_entries,
     check_shape,
-    divide_by_sum,
+    divide_by_sums,
     first_index,
     read_distributions,
     read_numbers,
     read_only,
-    rows_to_divide,
 )
 
 FULL_ENOUGH = 0.25  # from this share of non-zero probabilities on, a dense product is the better choice
 
 
-class Transitions(Protocol):
+class Transitions:
     """The dynamics of a finite-horizon problem. A stationary one has a single kernel."""
 
     n_kernels: int
     n_states: int
     n_actions: int
 
+    def csr(self, step: int) -> Any:
+        """The kernel as a `csr_array` [S·A, S], sorted, without explicit zeros."""
+        raise NotImplementedError
+
+    def rows(self, step: int) -> Any:
+        """The kernel as a matrix [S·A, S] that multiplies fast; row s·A + a holds P(· | s, a)."""
+        return self.csr(step)
+
     def expect(self, step: int, values: FloatArray) -> FloatArray:
         """The means E[values(s') | s, a] of values [S] or [S, n], as [S, A] or [S, A, n]."""
-        ...
+        expected: FloatArray = self.rows(step) @ values
+        return expected.reshape(self.n_states, self.n_actions, *values.shape[1:])
 
     def push(self, step: int, mass: FloatArray) -> FloatArray:
         """Where mass [S, A] or [S, A, n] goes: Σ_{s,a} mass(s,a) P_h(· | s,a), [S] or [S, n]."""
-        ...
+        pushed: FloatArray = mass.reshape(-1, *mass.shape[2:]).T @ self.rows(step)
+        return pushed.T
 
-    def csr(self, step: int) -> Any:
-        """The kernel as a `csr_array` [S·A, S], sorted, without explicit zeros."""
-        ...
+    def all_csr(self) -> list[Any]:
+        """Every kernel once."""
+        return [self.csr(k) for k in range(self.n_kernels)]
 
 
-class Dense:
+class Dense(Transitions):
     """Kernels as a float array [K, S, A, S], which it owns."""
 
     def __init__(self, kernels: FloatArray) -> None:
         self.kernels: FloatArray = read_only(kernels)
         self.n_kernels, self.n_states, self.n_actions = kernels.shape[:3]
 
-    def expect(self, step: int, values: FloatArray) -> FloatArray:
-        expected: FloatArray = self._rows(step) @ values
-        return expected.reshape(self.n_states, self.n_actions, *values.shape[1:])
-
-    def push(self, step: int, mass: FloatArray) -> FloatArray:
-        pushed: FloatArray = mass.reshape(-1, *mass.shape[2:]).T @ self._rows(step)
-        return pushed.T
-
-    def csr(self, step: int) -> Any:
-        return sparse.csr_array(self._rows(step))
-
-    def _rows(self, step: int) -> FloatArray:
+    def rows(self, step: int) -> FloatArray:
         kernel: FloatArray = self.kernels[step % self.n_kernels]
         return kernel.reshape(-1, self.n_states)
 
+    def csr(self, step: int) -> Any:
+        return sparse.csr_array(self.rows(step))
 
-class Sparse:
-    """Kernels as scipy `csr_array` [S·A, S]; row s·A + a holds P(· | s, a)."""
+
+class Sparse(Transitions):
+    """Kernels as scipy `csr_array` [S·A, S]."""
 
     def __init__(self, kernels: Sequence[Any]) -> None:
         self.kernels = tuple(kernels)
-        self.n_kernels = len(self.kernels)
-        self.n_states = int(self.kernels[0].shape[1])
-        self.n_actions = int(self.kernels[0].shape[0]) // self.n_states
-
-    def expect(self, step: int, values: FloatArray) -> FloatArray:
-        expected: FloatArray = np.asarray(self.csr(step) @ values)
-        return expected.reshape(self.n_states, self.n_actions, *values.shape[1:])
-
-    def push(self, step: int, mass: FloatArray) -> FloatArray:
-        pushed: FloatArray = self.csr(step).T @ mass.reshape(-1, *mass.shape[2:])
-        return pushed
+        self.n_kernels, (n_rows, self.n_states) = len(self.kernels), self.kernels[0].shape
+        self.n_actions = n_rows // self.n_states
 
     def csr(self, step: int) -> Any:
         return self.kernels[step % self.n_kernels]
 
 
-class Deterministic:
+class Deterministic(Transitions):
     """Kernels as an integer array of next states [K, S, A]."""
 
     def __init__(self, nexts: npt.NDArray[np.integer[Any]]) -> None:
@@ -156,23 +148,29 @@ def transitions_of_moves(
 def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int]:
     """Recognise and validate what a user may pass as transitions; the second result is H."""
     transitions: Transitions
-    if isinstance(source, Dense | Sparse | Deterministic):
+    if isinstance(source, Transitions):
         transitions, stationary = source, source.n_kernels == 1
     elif sparse.issparse(source):
         transitions, stationary = _read_sparse([source]), True
-    elif isinstance(source, list | tuple) and source and all(sparse.issparse(item) for item in source):
+    elif isinstance(source, list | tuple) and source and all(map(sparse.issparse, source)):
         transitions, stationary = _read_sparse(source), False
     else:
         array = read_numbers("transitions", source)
         are_nexts = array.dtype.kind in "iu" and array.ndim in (2, 3)
         stationary = array.ndim == (2 if are_nexts else 3)
-        transitions = (
-            _read_nexts(array, stationary, horizon) if are_nexts else _read_probabilities(array, stationary)
+        kernels: Any = _read_nexts(array, horizon) if are_nexts else _read_probabilities(array)
+        kernels = kernels[None] if stationary else kernels
+        transitions = Deterministic(kernels) if are_nexts else Dense(kernels)
+    if not (transitions.n_states and transitions.n_actions):
+        what = "action" if transitions.n_states else "state"
+        raise InputError(
+            f"transitions have no {what}, but every problem needs at least one state and every state "
+            f"at least one action: check the shape of the array."
         )
     return transitions, _fit_horizon(transitions.n_kernels, horizon, stationary=stationary)
 
 
-def _read_probabilities(array: npt.NDArray[Any], stationary: bool) -> Dense:
+def _read_probabilities(array: npt.NDArray[Any]) -> FloatArray:
     if array.ndim not in (3, 4) or array.shape[-1] != array.shape[-3]:
         remedy = "reorder or reshape the axes"
         if array.ndim in (3, 4) and array.shape[-1] == array.shape[-2]:
@@ -183,29 +181,27 @@ def _read_probabilities(array: npt.NDArray[Any], stationary: bool) -> Dense:
             f"transitions have shape {list(array.shape)}, but must be probabilities [H, S, A, S] or "
             f"[S, A, S], or integer next states [H, S, A] or [S, A]: {remedy}."
         )
-    _check_sizes(*array.shape[-3:-1])
-    kernels = read_distributions("transitions", array)
-    return Dense(kernels[None] if stationary else kernels)
+    return read_distributions("transitions", array)
 
 
-def _read_nexts(array: npt.NDArray[Any], stationary: bool, horizon: int | None) -> Deterministic:
-    if horizon is not None and _may_be_probabilities(array):
+def _read_nexts(array: npt.NDArray[Any], horizon: int | None) -> npt.NDArray[Any]:
+    n_states = array.shape[-2]
+    # Integers [n, m, n] that are 0 and 1, with one 1 a row, may be meant as [S, A, S].
+    has_two_meanings = array.ndim == 3 and array.shape[0] == array.shape[2] and array.size > 0
+    if (
+        horizon is not None
+        and has_two_meanings
+        and np.isin(array, (0, 1)).all()
+        and (array.sum(2) == 1).all()
+    ):
         raise InputError(
             f"transitions are integers {list(array.shape)} with a single 1 in each row, but could be both "
             f"probabilities [S, A, S] and next states [H, S, A]: pass probabilities as floats, or next "
             f"states without horizon."
         )
-    n_states, n_actions = array.shape[-2:]
-    _check_sizes(n_states, n_actions)
     rule = f"a next state must be an index from 0 to {n_states - 1}: check the numbering of the states"
     check_entries("transitions", array, (array >= 0) & (array < n_states), rule)
-    return Deterministic(array[None] if stationary else array)
-
-
-def _may_be_probabilities(array: npt.NDArray[Any]) -> bool:
-    """Whether integers [n, m, n] are 0 and 1, with one 1 a row: then they may be meant as [S, A, S]."""
-    fits = array.ndim == 3 and array.shape[0] == array.shape[2] and array.size > 0
-    return fits and bool(((array == 0) | (array == 1)).all() and (array.sum(axis=2) == 1).all())
+    return array
 
 
 def _read_sparse(matrices: Sequence[SparseMatrix]) -> Sparse:
@@ -215,21 +211,15 @@ def _read_sparse(matrices: Sequence[SparseMatrix]) -> Sparse:
             f"transitions[0] has shape {list(shape)}, but a sparse kernel must be [S·A, S] with "
             f"at least one state and one action: stack the rows as s·A + a."
         )
-    kernels = []
     for step, matrix in enumerate(matrices):
         check_shape(f"transitions[{step}]", matrix.shape, shape, "make all kernels as large as the first")
-        check_sparse(f"transitions[{step}]", matrix)
-        kernel = sparse.csr_array(matrix, dtype=np.float64, copy=True)
-        kernel.sum_duplicates()
-        _normalise_sparse_rows(kernel, step, shape[0] // shape[1])
-        kernel.eliminate_zeros()
-        for own in (kernel.data, kernel.indices, kernel.indptr):
-            read_only(own)
-        kernels.append(kernel)
-    return Sparse(kernels)
+    return Sparse([_read_kernel(step, matrix, shape[0] // shape[1]) for step, matrix in enumerate(matrices)])
 
 
-def _normalise_sparse_rows(kernel: Any, step: int, n_actions: int) -> None:
+def _read_kernel(step: int, matrix: SparseMatrix, n_actions: int) -> Any:
+    check_sparse(f"transitions[{step}]", matrix)
+    kernel = sparse.csr_array(matrix, dtype=np.float64, copy=True)
+    kernel.sum_duplicates()
     bad = ~np.isfinite(kernel.data) | (kernel.data < 0)
     if bad.any():
         entry = first_index(bad)[0]
@@ -239,49 +229,48 @@ def _normalise_sparse_rows(kernel: Any, step: int, n_actions: int) -> None:
             f"{kernel.data[entry]}, but probabilities must be finite and non-negative: "
             f"check how the rows were built."
         )
-    sums = np.asarray(kernel.sum(axis=1)).reshape(-1, n_actions)
-    for s, a in rows_to_divide(f"transitions of step {step}", sums):
-        start, stop = kernel.indptr[s * n_actions + a :][:2]
-        divide_by_sum(kernel.data[start:stop])
+
+    def weights(place: tuple[int, ...]) -> FloatArray:
+        start, stop = kernel.indptr[place[0] * n_actions + place[1] :][:2]
+        row: FloatArray = kernel.data[start:stop]
+        return row
+
+    divide_by_sums(f"transitions of step {step}", kernel.sum(axis=1).reshape(-1, n_actions), weights)
+    kernel.eliminate_zeros()
+    for own in (kernel.data, kernel.indices, kernel.indptr):
+        read_only(own)
+    return kernel
 
 
 def check_sparse(name: str, matrix: SparseMatrix) -> None:
     """Refuse a damaged matrix before scipy's compiled code, which trusts the indices, reads out of bounds."""
     check_dtype(name, matrix.dtype)
+    again = "build the matrix again"
+    indices: dict[str, tuple[npt.NDArray[Any], int]] = {}  # with the number that is too large
     if matrix.format == "coo":
-        for axis, coordinates in enumerate(matrix.coords):
-            _check_indices(f"{name}.coords[{axis}]", coordinates, matrix.shape[axis])
+        axes = enumerate(zip(matrix.coords, matrix.shape, strict=True))
+        indices = {f"{name}.coords[{axis}]": along for axis, along in axes}
     elif matrix.format in ("csr", "csc", "bsr"):
+        for array in (matrix.indptr, matrix.indices):
+            if array.dtype.kind not in "iu":
+                raise InputError(f"{name} has indices of dtype {array.dtype}, but needs integers: {again}.")
         blocks = getattr(matrix, "blocksize", (1, 1))
-        rows, columns = (size // block for size, block in zip(matrix.shape, blocks, strict=True))
-        sizes = (columns, rows) if matrix.format == "csc" else (rows, columns)
-        check_compressed(name, matrix.indptr, matrix.indices, len(matrix.data), sizes)
-
-
-def check_compressed(
-    name: str, indptr: npt.NDArray[Any], indices: npt.NDArray[Any], n_entries: int, sizes: tuple[int, int]
-) -> None:
-    """Refuse compressed rows whose pointers or indices lead outside; `sizes` are the numbers of both."""
-    for array in (indptr, indices):
-        if array.dtype.kind not in "iu":
-            raise InputError(
-                f"{name} has indices of dtype {array.dtype}, but needs integers: build the matrix again."
-            )
-    again, starts = "build the matrix again", indptr.astype(np.int64)
-    check_shape(f"{name}.indptr", starts.shape, (sizes[0] + 1,), again)
-    rises = np.diff(starts, prepend=0) >= 0
-    rises[0] = starts[0] == 0
-    check_entries(f"{name}.indptr", starts, rises, f"must begin with 0 and never fall: {again}")
-    ends = np.arange(len(starts)) < sizes[0]
-    ends[-1] = starts[-1] == len(indices) == n_entries
-    counts = f"{len(indices)} indices, {n_entries} numbers"
-    check_entries(f"{name}.indptr", starts, ends, f"must be the number of entries ({counts}): {again}")
-    _check_indices(f"{name}.indices", indices, sizes[1])
-
-
-def _check_indices(name: str, indices: npt.NDArray[Any], size: int) -> None:
-    rule = f"must be from 0 to {size - 1}: build the matrix again"
-    check_entries(name, indices, (indices >= 0) & (indices < size), rule)
+        sizes = [size // block for size, block in zip(matrix.shape, blocks, strict=True)]
+        major, minor = reversed(sizes) if matrix.format == "csc" else sizes
+        starts = matrix.indptr.astype(np.int64)
+        check_shape(f"{name}.indptr", starts.shape, (major + 1,), again)
+        rises = np.diff(starts, prepend=0) >= 0
+        rises[0] = starts[0] == 0
+        check_entries(f"{name}.indptr", starts, rises, f"must begin with 0 and never fall: {again}")
+        n_indices, n_numbers = len(matrix.indices), len(matrix.data)
+        ends = np.arange(major + 1) < major
+        ends[-1] = starts[-1] == n_indices == n_numbers
+        rule = f"must be the number of entries ({n_indices} indices, {n_numbers} numbers): {again}"
+        check_entries(f"{name}.indptr", starts, ends, rule)
+        indices = {f"{name}.indices": (matrix.indices, minor)}
+    for which, (places, size) in indices.items():
+        rule = f"must be from 0 to {size - 1}: {again}"
+        check_entries(which, places, (places >= 0) & (places < size), rule)
 
 
 def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> int:
@@ -299,12 +288,3 @@ def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> in
             f"drop the argument or pass one kernel."
         )
     return int(horizon)
-
-
-def _check_sizes(n_states: int, n_actions: int) -> None:
-    if n_states == 0 or n_actions == 0:
-        what = "state" if n_states == 0 else "action"
-        raise InputError(
-            f"transitions have no {what}, but every problem needs at least one state and every state "
-            f"at least one action: check the shape of the array."
-        )
