@@ -11,7 +11,7 @@ from problems import random_problem
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.io.loss_tables import every_round
+from normalfan.io.cell_tables import every_round
 
 SUFFIXES = (".npz", ".csv", ".parquet")
 ROAD = """state,action,next_state,probability,start

@@ -10,7 +10,7 @@ from scipy import sparse
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.io.loss_tables import every_round
+from normalfan.io.cell_tables import every_round
 
 
 def best_value(P: np.ndarray, R: np.ndarray, terminal: np.ndarray, horizon: int) -> np.ndarray:

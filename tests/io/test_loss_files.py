@@ -12,7 +12,7 @@ from problems import random_problem
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.io.loss_tables import every_round
+from normalfan.io.cell_tables import every_round
 from normalfan.problem.losses import names_of_rounds, rounds_of
 from normalfan.problem.mdp import Labels
 

@@ -15,7 +15,7 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.io.loss_tables import every_round
+from normalfan.io.cell_tables import every_round
 from normalfan.problem.losses import Negated, names_of_rounds
 
 MODEL = (

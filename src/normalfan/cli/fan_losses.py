@@ -18,8 +18,8 @@ import numpy as np
 from normalfan.array_files import map_npy
 from normalfan.cli.options import ProblemOptions, round_of
 from normalfan.errors import InputError
+from normalfan.io.cell_tables import every_round
 from normalfan.io.frames import existing_file
-from normalfan.io.loss_tables import every_round
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import LossStream, as_finite_loss, factors_of, names_of_rounds, rounds_of

@@ -146,8 +146,8 @@ class ProblemOptions:
         stream = self.losses(losses, mdp)
         if source is None:
             return mdp, stream, {}
-        from normalfan.io.dynamics import problems_of_rounds
         from normalfan.io.frames import Dialect
+        from normalfan.io.models import problems_of_rounds
 
         def reopen(features: str, other: nf.MDP) -> nf.LossStream:
             return replace(self, features=features).losses(losses, other)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from normalfan.array_files import map_npy, read_npz, write_npy, write_npz
 from normalfan.dates import rounds_between, times_of
 from normalfan.errors import InputError, check_choice
-from normalfan.io import frames, loss_tables, tables
+from normalfan.io import cell_tables, frames, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.problem.losses import (
     ALL_AXES,
@@ -104,9 +104,9 @@ def open_losses(
         if mdp is None:
             raise InputError(f"{path} is opened without its mdp, but a table uses its names: pass it, too.")
         if features is None:
-            losses, are_rewards = loss_tables.read_loss_table(source, mdp, default, max_memory, dialect)
+            losses, are_rewards = cell_tables.read_loss_table(source, mdp, default, max_memory, dialect)
         else:
-            losses = loss_tables.read_factored(source, features, mdp, dialect, -np.inf if rewards else np.inf)
+            losses = cell_tables.read_factored(source, features, mdp, dialect, -np.inf if rewards else np.inf)
     elif path.suffix in (".npy", ".npz"):
         is_one = path.suffix == ".npy"
         arrays = {"losses": map_npy(path)} if is_one else read_npz(path, max_memory=max_memory)
@@ -158,11 +158,11 @@ def save_losses(
             raise InputError(
                 f"features is {str(features)!r}, but only a table of factored losses has them: leave it out."
             )
-        loss_tables.write_factored(losses, mdp, target, Path(features))
+        cell_tables.write_factored(losses, mdp, target, Path(features))
     elif in_table:
-        frames.write_table(loss_tables.losses_to_frame(losses, mdp), target)
+        frames.write_table(cell_tables.losses_to_frame(losses, mdp), target)
     elif target.suffix == ".npy":
-        write_npy(loss_tables.every_round(losses, mdp), target)  # which has no room for the word reward
+        write_npy(cell_tables.every_round(losses, mdp), target)  # which has no room for the word reward
     elif target.suffix == ".npz":
         if isinstance(losses, FactoredLosses):
             dense = losses.features.toarray().reshape(-1, *mdp.shape)
@@ -170,9 +170,9 @@ def save_losses(
             if losses.feature_names is not None:
                 arrays[FEATURE_LABELS] = np.array(losses.feature_names)
         elif isinstance(losses, Negated):
-            arrays = {REWARDS: loss_tables.every_round(losses.stream, mdp)}
+            arrays = {REWARDS: cell_tables.every_round(losses.stream, mdp)}
         else:
-            arrays = {"losses": loss_tables.every_round(losses, mdp)}
+            arrays = {"losses": cell_tables.every_round(losses, mdp)}
         if (names := names_of_rounds(losses)) is not None:
             arrays[ROUND_LABELS] = np.array(names)
         write_npz(arrays, target)
@@ -205,7 +205,7 @@ def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[in
 
 def _some_rounds(path: Path, losses: LossStream, order: str | None, *ends: object) -> LossStream:
     """The rounds that are meant, in the order in which they are priced."""
-    given = names_of_rounds(losses) or [str(t) for t in range(losses.n_rounds or 0)]
+    given = tables.rounds_named(losses)
     places = order_rounds(path, given, order)
     if ends != (None, None):
         first, last = (None if end is None else str(end) for end in ends)

@@ -1,10 +1,14 @@
-"""Problems from files and environments, and back into files. Formats: docs/how-to/files.md."""
+"""Problems from files and environments, one for all rounds or several, and back into files.
+
+Formats: docs/how-to/files.md.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from normalfan.io.frames import Dialect, TableSource
 from normalfan.io.gym import PREFIX, from_gymnasium
 from normalfan.io.tables import Table
 from normalfan.problem.arrays import PROBABILITY_TOLERANCE, FloatArray, first_index
+from normalfan.problem.losses import LossStream
 from normalfan.problem.mdp import MDP, Labels, mdp_from_arrays, mdp_to_arrays
 from normalfan.problem.transitions import transitions_of_moves
 from normalfan.text import counted
@@ -216,9 +221,9 @@ def mdp_to_frame(mdp: MDP) -> polars.DataFrame:
     >>> mdp_to_frame(MDP([[0, 0]], initial=0, horizon=1)).rows()
     [('0', '0', '0', '0', 1.0, 1.0), ('0', '0', '1', '0', 1.0, 1.0)]
     """
-    transitions, names = mdp.transitions, tables.names_along(mdp)
-    kernels = [transitions.csr(k).tocoo() for k in range(transitions.n_kernels)]
-    kernels = kernels * (mdp.horizon // len(kernels))  # the steps of the table give the horizon
+    names = tables.names_along(mdp)
+    kernels = [kernel.tocoo() for kernel in mdp.transitions.all_csr()]
+    kernels *= mdp.horizon // len(kernels)  # the steps of the table give the horizon
     steps = np.arange(mdp.horizon).repeat([kernel.nnz for kernel in kernels])
     sources, actions = np.divmod(np.concatenate([kernel.row for kernel in kernels]), mdp.n_actions)
     nexts = np.concatenate([kernel.col for kernel in kernels])
@@ -268,3 +273,44 @@ def _read_start(table: Table, states: Sequence[str]) -> FloatArray:
             f"be a probability distribution: correct it, or pass a start state (--start)."
         )
     return initial
+
+
+def problems_of_rounds(
+    source: str | Path,
+    mdp: MDP,
+    stream: LossStream,
+    load: Callable[[str], MDP],
+    reopen: Callable[[str, MDP], LossStream],
+    dialect: Dialect,
+) -> tuple[list[MDP], Any, dict[str, Any]]:
+    """What `price_stream` takes: problems, losses, and `dynamics_of_round` by its name.
+
+    A table has the model of each round and, if losses are factored, its features: files in its own folder.
+    Rounds that it does not name have `mdp`. The losses are `stream` or, if the table has features, one stream
+    for each problem: `reopen` reads them with the features of a file.
+    """
+    table, files_of_row = _read_rounds(source, dialect)
+    rounds = tables.rounds_named(stream)
+    table.cells({"round": table.names("round")})  # none of them comes twice
+    problems, streams, known = [mdp], [stream], dict[tuple[str, ...], int]()
+    of_round = [0] * len(rounds)
+    for t, files in zip(table.codes("round", rounds).tolist(), files_of_row, strict=True):
+        if files not in known:
+            known[files] = len(problems)
+            problems.append(load(files[0]))
+            streams += [reopen(features, problems[-1]) for features in files[1:]]
+        of_round[t] = known[files]
+    return problems, stream if len(streams) == 1 else streams, {"dynamics_of_round": of_round}
+
+
+def files_of_rounds(source: str | Path) -> list[Path]:
+    """The files that a table names, each once."""
+    return list(dict.fromkeys(map(Path, chain.from_iterable(_read_rounds(source, Dialect())[1]))))
+
+
+def _read_rounds(source: str | Path, dialect: Dialect) -> tuple[Table, list[tuple[str, ...]]]:
+    """A table of rounds, and the model of each row and, if there is such a column, its features."""
+    table = tables.read_table(source, ("round", "model"), ("features",), dialect)
+    columns = [table.text(name) for name in ("model", "features") if name in table.columns]
+    files = [tuple(str(table.path.parent / file) for file in row) for row in zip(*columns, strict=True)]
+    return table, files

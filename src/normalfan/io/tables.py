@@ -20,11 +20,13 @@ import polars
 from normalfan.errors import InputError
 from normalfan.io.frames import Dialect, TableSource, is_csv, path_of, read_frame
 from normalfan.problem.arrays import PROBABILITY_TOLERANCE, BoolArray, FloatArray, IntArray, first_index
+from normalfan.problem.losses import LossStream, names_of_rounds
 from normalfan.problem.mdp import MDP
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """The labels along the axes of an array, by the columns that they are in."""
 
+AXES = {"step": "H", "state": "S", "action": "A"}
 FORBIDDEN = "forbidden"  # stands for the number of a cell whose action is not allowed
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _PLACE = "__place__"  # the column with each row's line or row number
@@ -157,6 +159,14 @@ class Table:
         self.refuse(~polars.Series(cells).is_first_distinct(), repeats)
         return cells
 
+    def cells_of(self, mdp: MDP) -> IntArray:
+        """[n or 1, m]: the cells [H, S, A] of a problem, flattened, that each row, or any row, stands for."""
+        rows, *every = np.ogrid[tuple(slice(size) for size in (len(self), *mdp.shape))]
+        codes = {axis: self.codes(axis, known)[rows] for axis, known in self.names_along(mdp).items()}
+        along = tuple(codes.get(axis, each) for axis, each in zip(AXES, every, strict=True))
+        cells = np.ravel_multi_index(along, mdp.shape)
+        return cells.reshape(len(cells), -1)
+
     def agreed(self, column: str, entries: npt.NDArray[Any], of: Names) -> npt.NDArray[Any]:
         """The entries [n] as an array with `of` along its axes; rows of the same labels must agree."""
         shape = tuple(map(len, of.values()))
@@ -219,13 +229,15 @@ def names_or_none(names: Sequence[str]) -> tuple[str, ...] | None:
     return None if list(names) == [str(i) for i in range(len(names))] else tuple(names)
 
 
+def rounds_named(losses: LossStream, n_rounds: int | None = None) -> list[str]:
+    """What the rounds are called; numbers if they have no names, `n_rounds` if the stream cannot tell."""
+    return list(names_of_rounds(losses) or map(str, range(n_rounds or losses.n_rounds or 0)))
+
+
 def names_along(mdp: MDP) -> dict[str, list[str]]:
     """What the steps, states and actions of a problem are called, in order."""
-    called = {"step": mdp.labels.step, "state": mdp.labels.state, "action": mdp.labels.action}
-    return {
-        kind: [name(i) for i in range(size)]
-        for (kind, name), size in zip(called.items(), mdp.shape, strict=True)
-    }
+    sizes = zip(AXES, mdp.shape, strict=True)
+    return {axis: [getattr(mdp.labels, axis)(i) for i in range(size)] for axis, size in sizes}
 
 
 def labels_at(where: Iterable[int], names: Names) -> str:

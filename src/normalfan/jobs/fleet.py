@@ -21,7 +21,7 @@ import polars
 
 from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
-from normalfan.io.dynamics import files_of_rounds
+from normalfan.io.models import files_of_rounds
 from normalfan.jobs.cells import Cell, Store
 from normalfan.jobs.engines import Engine
 from normalfan.jobs.fleet_members import SCHEMA, Members, files_of, read_member

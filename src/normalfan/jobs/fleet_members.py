@@ -22,8 +22,8 @@ import polars
 
 from normalfan.errors import InputError, check_installed
 from normalfan.io import load_mdp, open_losses
-from normalfan.io.dynamics import problems_of_rounds
 from normalfan.io.frames import Dialect
+from normalfan.io.models import problems_of_rounds
 from normalfan.io.tables import check_columns
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import kinds_of_rounds

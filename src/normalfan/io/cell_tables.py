@@ -1,10 +1,12 @@
-"""Losses as tables, each cell by the names of the problem.
+"""Losses and plans as tables, each cell by the names of the problem.
 
     a long table                        round, step, state, action, loss or reward
     factored losses, features           feature, step, state, action, value
     factored losses, coefficients       round, and one column for each feature; or round, feature, coefficient
+    a plan                              step, state, action, probability
 
-Columns among step, state and action may be left out: the value is then the same along them.
+Columns among step, state and action may be left out: the value is then the same along them. A plan has state
+and action; without probabilities it is certain.
 """
 
 from __future__ import annotations
@@ -14,14 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars
 from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.files import check_memory
+from normalfan.geometry.bellman import as_policy, occupancy
 from normalfan.io import frames, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.io.tables import Names, Table
+from normalfan.pricing.plans import completed_plan
 from normalfan.problem.arrays import FloatArray, first_index
 from normalfan.problem.losses import (
     ArrayLosses,
@@ -29,12 +34,9 @@ from normalfan.problem.losses import (
     LossStream,
     Negated,
     forbid,
-    names_of_rounds,
     rounds_of,
 )
 from normalfan.problem.mdp import MDP, check_way_on
-
-AXES = {"step": "H", "state": "S", "action": "A"}
 
 
 def read_loss_table(
@@ -47,17 +49,17 @@ def read_loss_table(
             f"{table.path} has the columns loss and reward, but one is the negative of the other: drop one."
         )
     column = "reward" if "reward" in table.columns else "loss"
-    tables.check_columns(table.path, table.columns, ("round", column), (*AXES, "allowed"))
+    tables.check_columns(table.path, table.columns, ("round", column), (*tables.AXES, "allowed"))
     allowed = table.flags("allowed") if "allowed" in table.columns else None
     numbers = table.numbers(column, -np.inf if column == "reward" else np.inf, allowed)
     along = table.names_along(mdp)
     names = {"round": table.names("round")} | along
     check_memory(str(table.path), 8 * math.prod(map(len, names.values())), max_memory)
-    lacking = tuple(i for i, axis in enumerate(AXES) if axis not in along)
+    lacking = tuple(i for i, axis in enumerate(tables.AXES) if axis not in along)
     needed = True if mdp.allowed is None else mdp.allowed.any(axis=lacking)  # at some step at least
     remedy = "add the row, or pass a default (--default)"
     array = _filled(table, column, names, numbers, remedy, default=default, needed=needed)
-    axes = "T" + "".join(AXES[axis] for axis in along)
+    axes = "T" + "".join(tables.AXES[axis] for axis in along)
     losses = ArrayLosses(array, axes, round_names=tables.names_or_none(names["round"]))
     closing = np.isinf(array.reshape(len(array), -1)).any(axis=1)
     for t in np.flatnonzero(closing).tolist():
@@ -114,9 +116,9 @@ def losses_to_frame(losses: LossStream, mdp: MDP) -> polars.DataFrame:
     >>> losses_to_frame(ArrayLosses([[1.0, 2.0]], "TA"), MDP([[0, 0]], initial=0, horizon=1)).rows()
     [('0', '0', '0', '0', 1.0), ('0', '0', '0', '1', 2.0)]
     """
-    column = "reward" if isinstance(losses, Negated) else "loss"
-    array = every_round(losses.stream if isinstance(losses, Negated) else losses, mdp)
-    names = {"round": _rounds_named(losses, len(array))} | tables.names_along(mdp)
+    column, given = ("reward", losses.stream) if isinstance(losses, Negated) else ("loss", losses)
+    array = every_round(given, mdp)
+    names = {"round": tables.rounds_named(losses, len(array))} | tables.names_along(mdp)
     codes = np.indices(array.shape).reshape(array.ndim, -1)
     return polars.DataFrame(tables.label_columns(names, codes) | {column: array.reshape(-1)})
 
@@ -156,7 +158,7 @@ def read_features(
     >>> names, features.toarray()
     (['effort'], array([[0. , 2.5]]))
     """
-    table = tables.read_table(path, ("feature", "value"), tuple(AXES), Dialect(separator, decimal))
+    table = tables.read_table(path, ("feature", "value"), tuple(tables.AXES), Dialect(separator, decimal))
     rule = (
         "forbids a cell in every round, but what is never allowed is left out of the model: drop its rows "
         "there, or make the coefficient of a feature forbidden."
@@ -164,14 +166,10 @@ def read_features(
     table.refuse(table.forbidden("value"), lambda _: rule)
     values = table.numbers("value")
     names = {"feature": table.names("feature")} | table.names_along(mdp)
-    index = np.unravel_index(table.cells(names), tuple(map(len, names.values())))
-    place = dict(zip(names, index, strict=True))
-    # A row of a table without, say, steps stands for one entry at each step.
-    rows, *every = np.ogrid[tuple(slice(size) for size in (len(table), *mdp.shape))]
-    along = [place[axis][rows] if axis in place else each for axis, each in zip(AXES, every, strict=True)]
-    entries = np.ravel_multi_index(tuple(along), mdp.shape)
-    every_entry = np.broadcast_arrays(values[rows], place["feature"][rows], entries)  # [n, …]
-    numbers, which, cells = (each.ravel() for each in every_entry)
+    table.cells(names)  # none of them comes twice
+    cells = table.cells_of(mdp)
+    entries = (table.codes("feature", names["feature"])[:, None], cells, values[:, None])
+    which, cells, numbers = (each.ravel() for each in np.broadcast_arrays(*entries))
     shape = (len(names["feature"]), math.prod(mdp.shape))
     matrix = sparse.csr_array((numbers, (which, cells)), shape=shape)
     matrix.eliminate_zeros()  # a feature forbids only the cells that it has
@@ -203,11 +201,83 @@ def write_factored(losses: FactoredLosses, mdp: MDP, coefficients: Path, feature
     entries = losses.features.tocoo()
     codes = (entries.row, *np.unravel_index(entries.col, mdp.shape))
     columns = tables.label_columns({"feature": known} | tables.names_along(mdp), codes)
-    frames.write_table(
-        polars.DataFrame({"round": _rounds_named(losses, losses.n_rounds)} | wide), coefficients
-    )
+    frames.write_table(polars.DataFrame({"round": tables.rounds_named(losses)} | wide), coefficients)
     frames.write_table(polars.DataFrame(columns | {"value": entries.data}), features)
 
 
-def _rounds_named(losses: LossStream, n_rounds: int) -> list[str]:
-    return list(names_of_rounds(losses) or map(str, range(n_rounds)))
+def read_plan(source: TableSource, mdp: MDP, *, separator: str = ",", decimal: str = ".") -> FloatArray:
+    """Read a plan from a table of state and action, for every step or with a column step.
+
+    Parameters
+    ----------
+    source : str, Path or polars.DataFrame
+        With a column probability the plan may be random. States in which it never is may be left out.
+    mdp : MDP
+    separator, decimal : str
+        How a CSV table separates entries and writes 1.5.
+
+    Returns
+    -------
+    ndarray [H, S, A]
+        Probabilities, for `price_stream(…, against=plan)`; uniform where the table says nothing.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, a row is repeated, probabilities do not sum to 1, or where the plan can be a
+        state is missing or an action that the problem never allows is taken.
+
+    Examples
+    --------
+    >>> import polars
+    >>> always_1 = polars.DataFrame({"state": [0], "action": [1]})
+    >>> read_plan(always_1, MDP([[0, 0]], initial=0, horizon=2)).tolist()
+    [[[0.0, 1.0]], [[0.0, 1.0]]]
+    """
+    dialect = Dialect(separator, decimal)
+    table = tables.read_table(source, ("state", "action"), ("step", "probability"), dialect)
+    names = table.names_along(mdp)
+    draws = "probability" in table.columns
+    weights = table.probabilities() if draws else np.ones(len(table))
+    # No two rows may say the same, or contradict each other.
+    table.cells({axis: known for axis, known in names.items() if draws or axis != "action"})
+    plan = np.zeros(mdp.shape)
+    plan.reshape(-1)[table.cells_of(mdp)] = weights[:, None]
+    sums, (steps, states, _) = plan.sum(axis=2), tables.names_along(mdp).values()
+    table.check_sums(sums, sums != 0, {"step": steps, "state": states})
+    return completed_plan(mdp, plan, str(table.path))
+
+
+def save_plan(plan: npt.ArrayLike, mdp: MDP, path: str | Path) -> None:
+    """Write a plan as a table that `read_plan` reads; states in which the plan never is are left out.
+
+    Parameters
+    ----------
+    plan : array_like [H, S, A]
+        Probabilities.
+    mdp : MDP
+    path : str or Path
+        A `.csv`, `.csv.gz` or `.parquet` file.
+
+    Raises
+    ------
+    InputError
+        If `plan` is not a policy of the problem, or the name ends otherwise.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> arms = nf.MDP([[0, 0]], initial=0, horizon=1)
+    >>> _, plan = nf.optimal_face(arms, [[[1.0, 0.0]]]).minimise([[[1.0, 0.0]]])
+    >>> save_plan(plan, arms, "plan.csv")  # doctest: +SKIP
+    """
+    target = Path(path)
+    if frames.suffix_of(target) not in frames.SUFFIXES:
+        raise frames.unknown_suffix(target, "a plan is a .csv, .csv.gz or .parquet table")
+    policy = as_policy(mdp, plan)
+    codes = np.nonzero(occupancy(mdp, policy))
+    columns = tables.label_columns(tables.names_along(mdp), codes)
+    weights = policy[codes]
+    if (weights != 1).any():
+        columns["probability"] = polars.Series(weights)
+    frames.write_table(polars.DataFrame(columns), target)

@@ -11,7 +11,7 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.io.loss_tables import every_round
+from normalfan.io.cell_tables import every_round
 from normalfan.problem.losses import names_of_rounds
 from normalfan.problem.mdp import Labels
 
