@@ -29,7 +29,7 @@ import normalfan as nf
 from normalfan.battery import HOURS, HUBS, Battery, ercot_prices
 from normalfan.cores import usable_cores
 from normalfan.io import save_losses, save_mdp
-from normalfan.jobs.engines import ONE_THREAD
+from normalfan.jobs.run import ONE_THREAD
 
 HERE = Path(__file__).parent
 MEMBERS, DAYS = 2000, 365

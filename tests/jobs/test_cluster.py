@@ -27,7 +27,7 @@ from sentences import check_refusal
 
 from normalfan.errors import InputError, WorkStopped
 from normalfan.jobs import Cell, Cluster, Members, Serial, Store, cluster, fleet, run_cells
-from normalfan.jobs.engines import Report
+from normalfan.jobs.cells import Report
 from normalfan.jobs.fleet import FleetCells
 from normalfan.sources import library_version
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import pytest
 from jobs_support import check_complete, draws
 
 from normalfan.jobs import Cell, Processes, Serial, Store, run_cells
-from normalfan.jobs.engines import Batch, Engine, Report
+from normalfan.jobs.cells import Batch, Report
+from normalfan.jobs.run import Engine
 
 ENGINES = (Serial(), pytest.param(Processes(2), marks=pytest.mark.processes))
 
@@ -54,15 +55,17 @@ class Pretended:
     def _open(self, store: Store) -> Iterator[Pretended]:
         yield self
 
-    def submit(self, batch: Batch) -> None:
-        assert len(self.batches) < self.room
+    def submit(self, batch: Batch) -> int:
         self.batches.append(batch)
+        assert len(self.batches) - len(self.sizes) <= self.room
+        return len(self.batches) - 1
 
-    def wait(self) -> list[tuple[Batch, Report]]:
-        batch = self.batches.pop(0)
-        self.sizes.append(len(batch.cells))
-        timings = [(cell.task, self.seconds) for cell, _ in batch.cells]
-        return [(batch, Report(finished=len(batch.cells), timings=timings))]
+    def wait(self, futures: Collection[int]) -> list[tuple[int, Report]]:
+        first = min(futures)
+        cells, self.batches[first] = self.batches[first].cells, Batch(())
+        self.sizes.append(len(cells))
+        timings = [(cell.task, self.seconds) for cell, _ in cells]
+        return [(first, Report(finished=len(cells), timings=timings))]
 
 
 def test_batches_take_about_a_second(tmp_path: Path) -> None:

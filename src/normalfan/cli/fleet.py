@@ -16,8 +16,8 @@ from normalfan.text import amount, printable
 
 if TYPE_CHECKING:
     from normalfan.jobs import Cell, Members
-    from normalfan.jobs.engines import Engine
     from normalfan.jobs.fleet import FleetResult
+    from normalfan.jobs.run import Engine
 
 SOME_FAILED = 1
 

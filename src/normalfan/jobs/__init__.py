@@ -6,10 +6,9 @@ A run that ends early continues where it ended when it is started again, by whic
 
 from normalfan.jobs.cells import Cell, Store
 from normalfan.jobs.cluster import Cluster
-from normalfan.jobs.engines import Processes, Serial
 from normalfan.jobs.fleet import price_fleet
 from normalfan.jobs.fleet_members import Members
-from normalfan.jobs.run import run_cells
+from normalfan.jobs.run import Processes, Serial, run_cells
 
 __all__ = [
     "Cell",

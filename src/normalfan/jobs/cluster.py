@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures import Future as MadeLater
 from contextlib import contextmanager, suppress
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from normalfan.errors import InputError, WorkStopped, check_installed
-from normalfan.jobs.cells import Store
-from normalfan.jobs.engines import BATCHES_AHEAD, Batch, Crew, Report, run_batch
+from normalfan.jobs.cells import Batch, Report, Store, run_batch
+from normalfan.jobs.run import BATCHES_AHEAD, Crew
 from normalfan.sources import library_version
 
 if TYPE_CHECKING:
@@ -119,7 +119,6 @@ class Cluster:
 class _DaskCrew:
     def __init__(self, client: Client, store: Store, cluster: Cluster) -> None:
         self.client, self.store, self.cluster = client, store, cluster
-        self.batches: dict[Future[Report], Batch] = {}
         self.ended: SimpleQueue[Future[Report]] = SimpleQueue()
         self.threads, self.counted, self.staffed = 1, -LOOK_AGAIN_SECONDS, time.monotonic()
 
@@ -129,19 +128,19 @@ class _DaskCrew:
             self._count_workers()
         return BATCHES_AHEAD * self.threads
 
-    def submit(self, batch: Batch) -> None:
+    def submit(self, batch: Batch) -> Future[Report]:
         with self.cluster._scheduler_needed():
             future = self.client.submit(run_batch, self.store, batch, pure=False)
-        self.batches[future] = batch
         future.add_done_callback(self.ended.put)
+        return future
 
-    def wait(self) -> list[tuple[Batch, Report]]:
+    def wait(self, futures: Collection[Future[Report]]) -> list[tuple[Future[Report], Report]]:
         with self.cluster._scheduler_needed():
             while True:
                 with suppress(Empty):
                     future = self.ended.get(timeout=1.0)
-                    return [(self.batches.pop(future), _report(future, self.cluster.patience))]
-                if self.client.status != "running" or any(future.cancelled() for future in self.batches):
+                    return [(future, _report(future, self.cluster.patience))]
+                if self.client.status != "running" or any(future.cancelled() for future in futures):
                     raise CancelledError
                 self._count_workers()
 

@@ -23,9 +23,8 @@ from normalfan.errors import WorkStopped
 from normalfan.files import written_atomically
 from normalfan.io.models import files_of_rounds
 from normalfan.jobs.cells import Cell, Store
-from normalfan.jobs.engines import Engine
 from normalfan.jobs.fleet_members import SCHEMA, Members, files_of, read_member
-from normalfan.jobs.run import Outcome, run_cells
+from normalfan.jobs.run import Engine, Outcome, run_cells
 from normalfan.sources import digest_of_code
 
 TASK = "normalfan.jobs.fleet_members:price_members"

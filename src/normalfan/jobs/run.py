@@ -1,20 +1,33 @@
-"""The client's side: hand out batches of cells, a bounded number at a time, and count what comes back.
+"""Hand out batches of cells, a bounded number at a time, to the workers of an engine; count what comes back.
 
 A batch is to take about a second, as measured during the run: shorter ones would be all bookkeeping, longer
 ones would leave workers idle at the end. The cells of a batch whose worker died are handed out again one by
 one; a cell that is lost once more is run with nothing else in flight. If workers die even then, the cell is
 the cause, and is given up.
+
+An engine opens a crew of workers for one run. They end when the run is done, when it is interrupted, and when
+the process that started them is killed.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sized
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
 
-from normalfan.jobs.cells import Cell, Store
-from normalfan.jobs.engines import Batch, Engine, Report
+from normalfan.cores import usable_cores
+from normalfan.errors import InputError, check_whole
+from normalfan.jobs.cells import Batch, Cell, Report, Store, run_batch, writing
 from normalfan.progress import progress_bar
 
 BATCH_SECONDS = 1.0
@@ -22,6 +35,10 @@ MOST_CELLS = 1000
 FADING = 0.98  # what a measurement weighs after the next one: the last fifty cells of a task count most
 SUSPICIOUS, FATAL = 2, 4  # cells that so many workers died with are run alone, and given up
 LISTED = 1000  # failures that are kept: nobody would read a list of a million
+BATCHES_AHEAD = 2  # in flight for each worker: one that it computes, one that it finds when it is done
+
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("NUMBA", "OMP", "OPENBLAS", "MKL")}
+ONE_THREAD["POLARS_MAX_THREADS"] = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +88,16 @@ def run_cells(
     store._prepare()
     total = len(cells) if isinstance(cells, Sized) else None
     with progress_bar(label, total, progress) as advance, engine._open(store) as crew:
-        work = _Work(cells, store, advance)
-        in_flight = 0
+        work, in_flight = _Work(cells, store, advance), dict[Any, Batch]()
         while True:
-            while in_flight < crew.room and (batch := work.next_batch(idle=not in_flight)):
-                crew.submit(batch)
-                in_flight += 1
+            while len(in_flight) < crew.room and (batch := work.next_batch(idle=not in_flight)):
+                in_flight[crew.submit(batch)] = batch
                 if batch.deaths >= SUSPICIOUS:
                     break
             if not in_flight:
                 return Outcome(work.finished, work.reused, work.failed, tuple(work.failures), work.damaged)
-            for batch, report in crew.wait():
-                in_flight -= 1
-                work.take(batch, report)
+            for future, report in crew.wait(in_flight):
+                work.take(in_flight.pop(future), report)
 
 
 class _Work:
@@ -144,3 +158,158 @@ class _Work:
             else:
                 self.damaged += os.path.exists(self.store._file(key))  # noqa: PTH110  see there
                 yield cell, key
+
+
+class Crew(Protocol):
+    """The workers of one run."""
+
+    @property
+    def room(self) -> int: ...  # how many batches to keep in flight
+
+    def submit(self, batch: Batch) -> Any: ...  # its future
+
+    def wait(self, futures: Collection[Any]) -> list[tuple[Any, Report]]: ...  # those that have ended
+
+
+class Engine(Protocol):
+    """Where cells are computed: `Serial`, `Processes` or `Cluster`."""
+
+    def _open(self, store: Store) -> AbstractContextManager[Crew]: ...  # for one run
+
+
+@dataclass(frozen=True, slots=True)
+class Serial:
+    """One cell after the other, in this process.
+
+    Examples
+    --------
+    >>> Serial()
+    Serial()
+    """
+
+    @contextmanager
+    def _open(self, store: Store) -> Iterator[Crew]:
+        yield _Alone(store)
+
+
+class _Alone:
+    room = 1
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def submit(self, batch: Batch) -> Future[Report]:
+        future: Future[Report] = Future()
+        future.set_result(run_batch(self.store, batch))
+        return future
+
+    def wait(self, futures: Collection[Future[Report]]) -> list[tuple[Future[Report], Report]]:
+        return [(one, one.result()) for one in futures]
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Processes of this machine, each computing on one thread.
+
+    A program that uses it starts its work under ``if __name__ == "__main__":``, because every worker imports
+    the program.
+
+    Parameters
+    ----------
+    workers : int, optional
+        How many, at least 1; by default one for each core that this process may use.
+
+    Examples
+    --------
+    >>> Processes(8)
+    Processes(workers=8)
+    """
+
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            check_whole("workers", self.workers, "leave it out for one for each core")
+
+    @contextmanager
+    def _open(self, store: Store) -> Iterator[Crew]:
+        crew = _LocalCrew(store, self.workers or usable_cores())
+        try:
+            yield crew
+        finally:
+            crew.close()
+
+
+class _LocalCrew:
+    def __init__(self, store: Store, workers: int) -> None:
+        self.store, self.workers = store, workers
+        self.room = BATCHES_AHEAD * workers
+        self._start()
+
+    def submit(self, batch: Batch) -> Future[Report]:
+        try:
+            with _one_thread_each():  # processes are started when there is work for them
+                return self.pool.submit(run_batch, self.store, batch)
+        except BrokenProcessPool as error:
+            broken: Future[Report] = Future()
+            broken.set_exception(error)
+            return broken
+
+    def wait(self, futures: Collection[Future[Report]]) -> list[tuple[Future[Report], Report]]:
+        ended: set[Future[Report]] = set()
+        while not ended:  # not in one go: with polars loaded, an interrupt does not wake a thread that waits
+            ended, _ = wait_for(futures, timeout=0.5, return_when=FIRST_COMPLETED)
+        if any(map(_died, ended)):
+            # One process died, and the pool ends with it.
+            ended, _ = wait_for(futures)
+            self.close()
+            self._start()
+        return [(one, Report(deaths=1) if _died(one) else one.result()) for one in ended]
+
+    def close(self) -> None:
+        self.lifeline.close()
+        self.pool.shutdown(cancel_futures=True)
+        self.handle.close()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")  # forking a process that has threads may hang
+        self.handle, self.lifeline = context.Pipe(duplex=False)
+        self.pool = ProcessPoolExecutor(self.workers, context, _begin_work, (self.handle,))
+        try:
+            with _one_thread_each():
+                self.pool.submit(os.getpid).result()
+        except BrokenProcessPool:
+            raise InputError(
+                "worker processes end before they begin, but each must be able to import the program that "
+                'starts them: put the call under `if __name__ == "__main__":`.'
+            ) from None
+
+
+def _died(future: Future[Report]) -> bool:
+    return isinstance(future.exception(), BrokenProcessPool)
+
+
+def _begin_work(lifeline: Connection) -> None:
+    """Leave interrupts to the client, and end when it is gone."""
+
+    def end_with_the_client() -> None:
+        # Only the client holds the other end, and never writes: what ends the wait is its closing.
+        lifeline.poll(None)
+        with writing:
+            os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end_with_the_client, daemon=True).start()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes that are started in here compute on one thread each: the cores are taken by processes."""
+    before = {name: os.environ[name] for name in ONE_THREAD if name in os.environ}
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name in ONE_THREAD:
+            del os.environ[name]
+        os.environ.update(before)

@@ -14,7 +14,7 @@ from sentences import check_refusal
 
 from normalfan.errors import WorkStopped
 from normalfan.jobs import Cell, Processes, Serial, Store, run_cells
-from normalfan.jobs.engines import Batch, run_batch
+from normalfan.jobs.cells import Batch, run_batch
 
 CLIENT = """
 import sys
