@@ -16,7 +16,7 @@ from sentences import check_refusal
 import normalfan as nf
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.ties import DEFAULT_TIES
-from normalfan.ranges.sweeps import Sweeps
+from normalfan.ranges.today import Today
 
 ARMS = nf.MDP([[0, 0]], initial=0, horizon=1)
 SHOP = nf.FactoredLosses(
@@ -37,14 +37,23 @@ def test_the_kernel_is_a_backup_with_its_slope(seed: int) -> None:
     features = csr_array(np.stack([value, slope]).reshape(2, -1))
     for kind in problem.kinds():
         mdp = problem.mdp(kind)
-        sweeps = Sweeps(mdp, base, features, DEFAULT_TIES)
+        today = Today(
+            mdp=mdp,
+            loss=base,
+            round_name="",
+            features=features,
+            now=np.zeros(2),
+            names=("0", "1"),
+            sign=1.0,
+            ties=DEFAULT_TIES,
+        )
         policy = nf.optimal_face(mdp, other).minimise(other)[1]
-        plan = sweeps.plan_of(policy)
+        plan = today.plan_of(policy)
         n = seed % 11 + 1
         along = np.tile([0.0, 1.0], (n, 1))
         moves = np.linspace(-2, 2, n)[:, None] * [1.0, 0.0]
         for side in (1.0, -1.0):
-            swept = sweeps(moves, along, plan=plan, side=side)
+            swept = today.backups(moves, along, plan=plan, side=side)
             for i, (t, _) in enumerate(moves):
                 backup = optimal_backup(mdp, base + t * value)
                 visits = nf.occupancy(mdp, policy)
@@ -53,10 +62,10 @@ def test_the_kernel_is_a_backup_with_its_slope(seed: int) -> None:
                 best = nf.optimal_face(mdp, base + t * value).minimise(-side * slope)[0] * -side
                 np.testing.assert_allclose(swept.slopes[i], best, atol=1e-12)
                 np.testing.assert_allclose(swept.rises[i], np.vdot(visits, slope) - best, atol=1e-12)
-        followed = sweeps.follow(swept.picks)
+        followed = today.follow(swept.picks)
         np.testing.assert_allclose(
             followed.visits[0].reshape(-1, 8)[:, 0],
-            nf.occupancy(mdp, sweeps.policy(swept.picks, 0)).reshape(-1),
+            nf.occupancy(mdp, today.policy_at(moves[0], along[0])).reshape(-1),
             atol=1e-15,
         )
 

@@ -3,7 +3,7 @@
     Q  = ℓ  + E[V'],    V = min_a Q,    A = Q − V, zero where tied          ℓ  = u·base + Σ_k α_k Φ_k
     Q' = ℓ' + E[D'],    D = Q' of the tied action with the largest side·Q'  ℓ' = p·base + Σ_k β_k Φ_k
 
-A lane has its own u, α, p, β. With the visits q of a plan, Σ q·A is what the plan costs beyond the optimum,
+A lane has its own α and β. With the visits q of a plan, Σ q·A is what the plan costs beyond the optimum,
 Σ q·(Q' − D) the slope of that: sums over what it visits, no differences of large values. Actions are tied by
 the rule of `geometry.ties`, state by state.
 """
@@ -57,31 +57,6 @@ def _is(pick, a):
     return at_most(absolute(pick - broadcast(float(a))), zero_lanes())
 
 
-class Lane(NamedTuple):
-    """The losses of blocks of lanes."""
-
-    u: np.ndarray  # float64 [blocks·LANES]
-    alpha: np.ndarray  # float64 [blocks·K·LANES]
-    p: np.ndarray
-    beta: np.ndarray
-
-
-# Arrays are taken out of their tuples once, before the loops: each access would count references.
-
-
-@inlined
-def _losses(row, u, p, base, ptr, features, amounts, block, alpha, beta):
-    """ℓ and ℓ' of one action."""
-    loss = broadcast(item(base, row))
-    value, slope = u * loss, p * loss
-    for f in range(item(ptr, row), item(ptr, row + 1)):
-        amount = broadcast(item(amounts, f))
-        place = block + item(features, f) * LANES
-        value = fma(amount, load(alpha, place), value)
-        slope = fma(amount, load(beta, place), slope)
-    return value, slope
-
-
 @inlined
 def _tied(scratch, a, best, size, rule):
     """How far an action is behind the best, and where that counts as nothing."""
@@ -91,18 +66,18 @@ def _tied(scratch, a, best, size, rule):
 
 
 @kernel
-def backups(model, allowed, lane, active, rule, side, visits, visited, forced, picks, out):
-    """Back up every active block of lanes.
+def backups(model, allowed, scales, alpha, beta, active, rule, side, visits, visited, forced, picks, out):
+    """Back up every active block of lanes: ``scales`` are u and p, ``alpha`` and ``beta`` [blocks·K·LANES].
 
     ``visits`` [1 or blocks, H·S·A·LANES] and ``visited`` [the same, H·S] are a plan's, or empty. With
     ``forced`` [blocks, H·S·LANES] actions are not chosen but given. Filled are ``picks``, of the same shape,
     and ``out`` [4, blocks·LANES]: value, its slope, the plan's cost beyond it, the slope of that.
     """
+    # Arrays are taken out of their tuple once, before the loops: each access would count references.
     (steps, states, actions, count), per_step, states_ptr, states_of, initial = model[:5]
     indptr, indices, weights, base, ptr, features, amounts = model[5:]
-    us, alpha, ps, beta = lane
     zero, infinite, largest = zero_lanes(), broadcast(np.inf), broadcast(MAX)
-    sense = broadcast(side)
+    u, p, sense = broadcast(scales[0]), broadcast(scales[1]), broadcast(side)
     is_forced, has_plan = len(forced) > 0, len(visited) > 0
     values, scratch = np.zeros(2 * states * 3 * LANES), np.zeros(actions * 3 * LANES)
     for b in range(len(active)):
@@ -111,7 +86,6 @@ def backups(model, allowed, lane, active, rule, side, visits, visited, forced, p
         picked, given = picks[b], forced[b] if is_forced else picks[b]
         followed = b if len(visited) > 1 else 0
         mass, met_by_plan = (visits[followed], visited[followed]) if has_plan else (values, active)
-        u, p = load(us, b * LANES), load(ps, b * LANES)
         gap = rise = zero
         for h in range(steps - 1, -1, -1):
             here, ahead = (h % 2) * states * 3 * LANES, (1 - h % 2) * states * 3 * LANES
@@ -123,9 +97,13 @@ def backups(model, allowed, lane, active, rule, side, visits, visited, forced, p
                 for a in range(actions):
                     if not item(allowed, first + a):
                         continue
-                    q, d = _losses(
-                        first + a, u, p, base, ptr, features, amounts, b * count * LANES, alpha, beta
-                    )
+                    loss = broadcast(item(base, first + a))
+                    q, d = u * loss, p * loss
+                    for f in range(item(ptr, first + a), item(ptr, first + a + 1)):
+                        amount = broadcast(item(amounts, f))
+                        place = (b * count + item(features, f)) * LANES
+                        q = fma(amount, load(alpha, place), q)
+                        d = fma(amount, load(beta, place), d)
                     met, further = absolute(q), zero
                     move = h * per_step + s * actions + a
                     for e in range(item(indptr, move), item(indptr, move + 1) if h + 1 < steps else 0):

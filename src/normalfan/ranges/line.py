@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,14 @@ from normalfan.plots import new_figure
 from normalfan.problem.arrays import FloatArray, read_numbers, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
-from normalfan.ranges.sweeps import Sweeps
-from normalfan.ranges.today import Directions, Today, read_today
+from normalfan.ranges.reading import Directions, check_ways, read_today, read_window
+from normalfan.ranges.today import Today
 from normalfan.text import counted, html_table, number, printable
 
 if TYPE_CHECKING:
     import polars
+
+Piece: TypeAlias = tuple[float, float, float]
 
 ROUNDING = 1e-12  # two plans whose costs differ by less, relatively, are one
 
@@ -113,14 +115,12 @@ def breakpoints(
 
     Parameters
     ----------
-    mdp : MDP
-    losses : FactoredLosses, LossStream, array_like [T, H, S, A] or one loss [H, S, A]
+    mdp, losses, at
+        As in `ranging`.
     direction : str or array_like
         What moves: a feature's name, or a direction as coefficients [K] or a loss [H, S, A].
     within : (float, float)
         From where to where: values of the feature's coefficient, or multiples of the direction.
-    at : int or str, optional
-        The round, by number or by name; the last by default.
     ties : TieRule, optional
         Which plans are optimal today.
 
@@ -142,12 +142,12 @@ def breakpoints(
     (array([-5.,  2.,  5.]), array([0., 2.]))
     """
     today = read_today(mdp, losses, at, direction, ties)
-    today.check_ways("direction", 1, "a line has one")
+    check_ways(today, "direction", 1, "a line has one")
     now = float(today.now[0])
     low, high = read_window("within", within)
-    edges, slopes = _pieces(today.sweeps, low - now, high - now)
+    edges, slopes = _pieces(today, low - now, high - now)
     plan, _ = today.best_plans(np.where(edges < 0, -1.0, 1.0)[:, None])
-    swept = today.sweeps(edges[:, None], np.ones((len(edges), 1)), plan=plan)
+    swept = today.backups(edges[:, None], np.ones((len(edges), 1)), plan=plan)
     return Breakpoints(
         name=today.names[0],
         now=now,
@@ -159,40 +159,29 @@ def breakpoints(
     )
 
 
-def read_window(name: str, given: Any) -> tuple[float, float]:
-    """An interval of finite numbers."""
-    ends = read_numbers(name, given).astype(np.float64)
-    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1]:
-        raise InputError(
-            f"{name} is {given!r}, but must be two finite numbers, the lower first: pass (low, high)."
-        )
-    return float(ends[0]), float(ends[1])
-
-
-def _pieces(sweeps: Sweeps, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+def _pieces(today: Today, low: float, high: float) -> tuple[FloatArray, FloatArray]:
     """Where J* bends between `low` and `high`, both included, [n+1], and its slopes between, [n]."""
-    one = np.ones((1, 1))
-    ends = sweeps(low * one, one, side=-1.0), sweeps(high * one, one, side=1.0)
+
     # A piece is (t, J*(t), slope): the line through a point that was backed up.
-    pieces = [
-        (t, float(end.values[0]), float(end.slopes[0])) for t, end in zip((low, high), ends, strict=True)
-    ]
-    size = sum(abs(value) for _, value, _ in pieces) + max(abs(slope) for *_, slope in pieces) * (high - low)
-    steep = ROUNDING * max(abs(slope) for *_, slope in pieces)
-    settled = set[tuple[int, int]]()
-    while True:
-        pairs = [pair for pair in pairwise(pieces) if (id(pair[0]), id(pair[1])) not in settled]
-        if not pairs:
-            break
-        meets = np.array([_meet(*pair) for pair in pairs])
-        swept = sweeps(meets[:, None], np.ones((len(meets), 1)))
-        for (left, right), t, value, slope in zip(pairs, meets, swept.values, swept.slopes, strict=True):
-            line = left[1] + left[2] * (t - left[0])
-            if line - value > ROUNDING * size and left[2] - steep > slope > right[2] + steep:
-                pieces.insert(pieces.index(right), (float(t), float(value), float(slope)))
-            else:
-                settled.add((id(left), id(right)))
-    kept = [piece for i, piece in enumerate(pieces) if i == 0 or pieces[i - 1][2] - piece[2] > steep]
+    def pieces_at(places: list[float], side: float = 1.0) -> list[Piece]:
+        along = np.ones((len(places), 1))
+        swept = today.backups(np.array(places)[:, None], along, side=side)
+        return list(zip(places, swept.values.tolist(), swept.slopes.tolist(), strict=True))
+
+    (first,), (last,) = pieces_at([low], -1.0), pieces_at([high])
+    steepest = max(abs(first[2]), abs(last[2]))
+    size = abs(first[1]) + abs(last[1]) + steepest * (high - low)
+    between, waiting = list[Piece](), [(first, last)]
+    while waiting:
+        found, pairs, waiting = pieces_at([_meet(*pair) for pair in waiting]), waiting, []
+        for (left, right), piece in zip(pairs, found, strict=True):
+            t, value, slope = piece
+            is_lower = left[1] + left[2] * (t - left[0]) - value > ROUNDING * size
+            if is_lower and left[2] - ROUNDING * steepest > slope > right[2] + ROUNDING * steepest:
+                between.append(piece)
+                waiting += [(left, piece), (piece, right)]
+    pieces = [first, *sorted(between, key=lambda piece: -piece[2]), last]
+    kept = [first, *(new for old, new in pairwise(pieces) if old[2] - new[2] > ROUNDING * steepest)]
     edges = np.array([low, *(_meet(*pair) for pair in pairwise(kept)), high])
     slopes = np.array([slope for *_, slope in kept])
     wide = np.diff(edges) > ROUNDING * (high - low)
@@ -200,7 +189,7 @@ def _pieces(sweeps: Sweeps, low: float, high: float) -> tuple[FloatArray, FloatA
     return np.append(edges[:-1][wide], high), slopes[wide]
 
 
-def _meet(left: tuple[float, float, float], right: tuple[float, float, float]) -> float:
+def _meet(left: Piece, right: Piece) -> float:
     """Where two lines meet, the left one steeper; the left end of a line that is the same."""
     fall = left[2] - right[2]
     if fall <= 0:

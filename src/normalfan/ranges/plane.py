@@ -20,9 +20,16 @@ from normalfan.plots import new_figure
 from normalfan.problem.arrays import BoolArray, FloatArray, read_numbers, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
-from normalfan.ranges.line import ROUNDING, read_window
-from normalfan.ranges.sweeps import Plan, Swept
-from normalfan.ranges.today import Directions, Today, Tolerance, read_today
+from normalfan.ranges.line import ROUNDING
+from normalfan.ranges.reading import (
+    Directions,
+    Tolerance,
+    check_ways,
+    read_today,
+    read_tolerance,
+    read_window,
+)
+from normalfan.ranges.today import NOBODY, Plan, Swept, Today
 from normalfan.text import counted, html_table, number, printable
 
 Point: TypeAlias = tuple[float, float]
@@ -129,18 +136,14 @@ def region(
 
     Parameters
     ----------
-    mdp : MDP
-    losses : FactoredLosses, LossStream, array_like [T, H, S, A] or one loss [H, S, A]
+    mdp, losses, at, ties
+        As in `ranging`.
     directions : sequence of str or array_like
         The two axes: names of features, or directions, as coefficients [2, K] or losses [2, H, S, A].
     window : float or ((float, float), (float, float))
         How far to look to either side of now; or from where to where in each coefficient.
-    at : int or str, optional
-        The round, by number or by name; the last by default.
     tolerance : float or str, default 0
         What the plan may cost beyond the best one: an amount, or a share of the round's |value|.
-    ties : TieRule, optional
-        Which plans count as optimal.
 
     Returns
     -------
@@ -161,7 +164,7 @@ def region(
     [[1.0, 3.0], [3.0, 3.0], [5.0, 5.0], [5.0, 7.0], [1.0, 7.0]]
     """
     today, moves = _read_plane(mdp, losses, at, directions, window, ties)
-    allowed = today.tolerated(tolerance)
+    allowed = read_tolerance(today, tolerance)
     reach = float(np.abs(moves).max())
     polygon, verified = _corners(moves), set[Point]()
     while fresh := [corner for corner in polygon if corner not in verified]:
@@ -190,14 +193,8 @@ def regions(
 
     Parameters
     ----------
-    mdp : MDP
-    losses : FactoredLosses, LossStream, array_like [T, H, S, A] or one loss [H, S, A]
-    directions : sequence of str or array_like
-        The two axes: names of features, or directions, as coefficients [2, K] or losses [2, H, S, A].
-    window : float or ((float, float), (float, float))
-        How far to look to either side of now; or from where to where in each coefficient.
-    at : int or str, optional
-        The round, by number or by name; the last by default.
+    mdp, losses, directions, window, at
+        As in `region`.
     most : int, default 10,000
         Where to stop: `complete` then says that plans are missing, and polygons may be too large.
     ties : TieRule, optional
@@ -235,32 +232,36 @@ def _envelope(
 
     With a mask, of the least cost of plans that keep to it.
     """
-    whole, reach, spans = _corners(moves), float(np.abs(moves).max()), np.ptp(moves, axis=1)
-    pieces, verified, waiting = _Pieces(), set[tuple[int, int]](), list(whole)
+    reach, spans = float(np.abs(moves).max()), np.ptp(moves, axis=1)
+    pieces = _Pieces(_corners(moves))
+    verified, waiting = set[tuple[int, int]](), pieces.whole
     while waiting and len(pieces.cells) < most:
         corners = np.column_stack([np.ones(len(waiting)), waiting])
-        swept, further = _both(today, corners[:, 1:], None, mask)
+        swept, further = _both(today, corners[:, 1:], mask=mask)
         gradients = np.stack([swept.slopes, further.slopes], axis=1)
         starts = swept.values - (gradients * corners[:, 1:]).sum(axis=1)
         for corner, plane in zip(corners, np.column_stack([starts, gradients]), strict=True):
+            lower = (pieces.planes @ corner).min(initial=np.inf) - plane @ corner
             size = np.abs(plane[0]) + reach * np.abs(plane[1:]).sum()
-            if pieces.height(corner) - plane @ corner > ROUNDING * size and len(pieces.cells) < most:
-                pieces.add(plane, whole)
-        waiting = list[Point]()
-        for point in pieces.new_corners():
+            if lower > ROUNDING * size and len(pieces.cells) < most:
+                pieces.add(plane)
+        waiting = Polygon()
+        for point in (point for i in sorted(pieces.changed) for point in pieces.cells[i]):
             place = round(point[0] / spans[0] * 1e9), round(point[1] / spans[1] * 1e9)
             if place not in verified:
                 verified.add(place)
                 waiting.append(point)
+        pieces.changed.clear()
     return pieces.planes, pieces.cells, not waiting
 
 
 class _Pieces:
     """A lower envelope that grows: planes, and the cells in which each is the lowest."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: Polygon) -> None:
+        self.whole = whole
         self.cells: list[Polygon] = []
-        self._changed: set[int] = set()
+        self.changed: set[int] = set()
         self._planes = np.zeros((64, 3))
         self._corners = np.zeros((3, 64, 8))  # x, y and height of those of each cell; at −∞ there is none
 
@@ -268,24 +269,15 @@ class _Pieces:
     def planes(self) -> FloatArray:
         return self._planes[: len(self.cells)]
 
-    def height(self, corner: FloatArray) -> float:
-        return float((self.planes @ corner).min(initial=np.inf))
-
-    def new_corners(self) -> list[Point]:
-        """Those of cells that changed since they were asked for."""
-        changed, self._changed = self._changed, set()
-        return [point for i in sorted(changed) for point in self.cells[i]]
-
-    def add(self, plane: FloatArray, whole: Polygon) -> None:
+    def add(self, plane: FloatArray) -> None:
         """Add a plane that is the lowest somewhere: only the cells that it cuts have to do with it."""
-        count = len(self.cells)
+        count, own = len(self.cells), self.whole
         x, y, height = self._corners[:, :count]
         cut = np.flatnonzero((plane[0] + plane[1] * x + plane[2] * y < height).any(axis=1)).tolist()
         if count == len(self._planes):
-            self._planes = np.concatenate([self._planes, np.zeros_like(self._planes)])
-            self._corners = np.concatenate([self._corners, np.zeros_like(self._corners)], axis=1)
+            self._planes = np.pad(self._planes, ((0, count), (0, 0)))
+            self._corners = np.pad(self._corners, ((0, 0), (0, count), (0, 0)))
         self._planes[count] = plane
-        own = whole
         for i in cut:
             own = _below(own, plane, self._planes[i])
         self.cells.append(own)
@@ -295,8 +287,8 @@ class _Pieces:
 
     def _set(self, i: int, cell: Polygon) -> None:
         self.cells[i] = cell
-        self._changed.add(i)
-        n, missing = len(cell), len(cell) - self._corners.shape[2]
+        self.changed.add(i)
+        missing = len(cell) - self._corners.shape[2]
         if missing > 0:
             self._corners = np.pad(self._corners, ((0, 0), (0, 0), (0, missing)))
             self._corners[2, :, -missing:] = -np.inf
@@ -304,7 +296,7 @@ class _Pieces:
         if cell:
             x, y = np.array(cell).T
             c, gx, gy = self._planes[i]
-            self._corners[:, i, :n] = x, y, c + gx * x + gy * y
+            self._corners[:, i, : len(cell)] = x, y, c + gx * x + gy * y
 
 
 def _regions(
@@ -339,7 +331,7 @@ def _read_plane(
 ) -> tuple[Today, FloatArray]:
     """The round with two ways to move, and how far they go, [2, 2]."""
     today = read_today(mdp, losses, at, directions, ties)
-    today.check_ways("directions", 2, "a plane has two")
+    check_ways(today, "directions", 2, "a plane has two")
     spans = read_numbers("window", window).astype(np.float64)
     if spans.ndim == 0:
         _, half = read_window("window", (-spans, spans))
@@ -352,18 +344,17 @@ def _read_plane(
 
 
 def _both(
-    today: Today, points: FloatArray, plan: Plan | None, mask: BoolArray | None = None
+    today: Today, points: FloatArray, plan: Plan = NOBODY, mask: BoolArray | None = None
 ) -> tuple[Swept, Swept]:
     """Backups at points, with slopes along the first axis, and of the same plans along the second."""
     along = np.eye(2)[:, None] + np.zeros((len(points), 1))
-    swept = today.sweeps(points, along[0], plan=plan, mask=mask)
-    return swept, today.sweeps(points, along[1], plan=plan, forced=swept.picks)
+    swept = today.backups(points, along[0], plan=plan, mask=mask)
+    return swept, today.backups(points, along[1], plan=plan, forced=swept.picks)
 
 
 def _own_plane(today: Today) -> FloatArray:
     """[1, 3]: the value of today's plan, and how much it takes of both."""
-    visits = today.plan.visits[0, ::8]
-    return np.append(today.value, today.features @ visits)[None]
+    return np.append(today.value, today.exposures(today.policy))[None]
 
 
 def _corners(moves: FloatArray) -> Polygon:

@@ -12,7 +12,7 @@ step. A bad direction, followed as far as the plan holds, is an upper bound. In 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,8 +24,8 @@ from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.ranging import both_ways
-from normalfan.ranges.sweeps import CLOSE, Sweeps
-from normalfan.ranges.today import Directions, Today, Tolerance, read_today
+from normalfan.ranges.reading import Directions, Tolerance, read_today, read_tolerance
+from normalfan.ranges.today import CLOSE, Today
 from normalfan.text import counted, html_table, number
 
 Norm = Literal["linf", "l1"]
@@ -94,20 +94,14 @@ def radius(
 
     Parameters
     ----------
-    mdp : MDP
-    losses : FactoredLosses, LossStream, array_like [T, H, S, A] or one loss [H, S, A]
-    at : int or str, optional
-        The round, by number or by name; the last by default.
-    tolerance : float or str, default "1%"
-        What the plan may cost beyond the best one: an amount, or a share of the round's |value|.
+    mdp, losses, at, tolerance, ties
+        As in `ranging`.
     norm : {"linf", "l1"}, default "linf"
         Every coefficient may be wrong by so much, or all of them together.
     relative : bool, default True
         Errors are shares of the coefficients as they stand; otherwise they are in the coefficients' unit.
     directions : str, sequence of str or array_like, optional
         What may be wrong: as in `ranging`.
-    ties : TieRule, optional
-        Which plans count as optimal.
 
     Returns
     -------
@@ -128,7 +122,7 @@ def radius(
     """
     check_choice("norm", norm, get_args(Norm))
     today = read_today(mdp, losses, at, directions, ties)
-    allowed = today.tolerated(tolerance)
+    allowed = read_tolerance(today, tolerance)
     units = np.where(np.isinf(today.now), 0.0, np.abs(today.now) if relative else 1.0)
     ends = _in_sum if norm == "l1" else _at_once
     lower, upper, worst = ends(today, units, allowed)
@@ -138,7 +132,7 @@ def radius(
 def _in_sum(today: Today, units: FloatArray, tolerance: float) -> tuple[float, float, FloatArray]:
     """The nearest of the 2K ends: f is convex, and at most ε on their hull."""
     moves = both_ways(len(units)) * units
-    ends = np.fmax(today.sweeps.far_ends(moves, today.plan, tolerance), 0.0)
+    ends = np.fmax(today.far_ends(moves, today.plan, tolerance), 0.0)
     reach = np.where(moves.any(axis=1), ends, np.inf)
     nearest = int(reach.argmin())
     worst = reach[nearest] * moves[nearest] if np.isfinite(reach[nearest]) else np.full(len(units), np.nan)
@@ -154,13 +148,13 @@ def _at_once(today: Today, units: FloatArray, tolerance: float) -> tuple[float, 
         if not move.any() or move.tobytes() in seen:
             break
         seen.add(move.tobytes())
-        reach = float(np.fmax(today.sweeps.far_ends(move, today.plan, tolerance)[0], 0.0))
+        reach = float(np.fmax(today.far_ends(move, today.plan, tolerance)[0], 0.0))
         if not np.isfinite(reach):
             break
         if reach < upper:
             upper, worst = reach, reach * move[0]
         # The plan that takes over there knows a worse direction, if there is one.
-        taken = today.sweeps(reach * move, move, side=-1.0).picks
+        taken = today.backups(reach * move, move, side=-1.0).picks
         differences = _exposure_differences(today, taken)
     if upper < lower:  # by rounding
         lower = upper
@@ -169,26 +163,25 @@ def _at_once(today: Today, units: FloatArray, tolerance: float) -> tuple[float, 
 
 def _exposure_differences(today: Today, picks: FloatArray) -> FloatArray:
     """x₀ − x [K] of the plan in the first lane of picks, without differences of large numbers."""
-    count, sweeps = len(today.now), today.sweeps
-    each = np.eye(count)
-    forced = sweeps.copies(picks, 0, count)
-    return sweeps(0.0 * each, each, base=(0.0, 0.0), plan=today.plan, forced=forced).rises
+    each = np.eye(len(today.now))
+    forced = np.tile(np.repeat(picks[0, ::8], 8), (-(-len(each) // 8), 1))
+    return today.backups(0.0 * each, each, base=(0.0, 0.0), plan=today.plan, forced=forced).rises
 
 
 def _lower_bound(today: Today, units: FloatArray, tolerance: float) -> tuple[float, FloatArray]:
     """A τ that is safe, and x₀ − x of the plan that may be dangerous just beyond it."""
     from scipy import sparse
 
-    distance = _distances(today, units)
-    sweeps = Sweeps(today.mdp, today.loss, sparse.csr_array(-distance.reshape(1, -1)), today.ties)
-    plan, one = sweeps.plan_of(today.policy), np.ones((1, 1))
-    own = float(np.vdot(occupancy(today.mdp, today.policy), distance))
+    visits = occupancy(today.mdp, today.policy)
+    distance = _distances(today, visits, units)
     # x₀·θ − J*(θ − τ·distance) = f + τ·own: Newton from outside, as in `far_ends`.
-    asymptote, cap = sweeps.far_out(one, plan), float(sweeps.caps(one, tolerance)[0])
+    nearer, one = replace(today, features=sparse.csr_array(-distance.reshape(1, -1))), np.ones((1, 1))
+    own, asymptote = float(np.vdot(visits, distance)), nearer.far_out(one, today.plan)
     picks, steepness = asymptote.picks, float(asymptote.gaps[0]) + own
+    cap = float(nearer.caps(one, tolerance)[0])
     t = min((tolerance - float(asymptote.rises[0])) / steepness, cap) if steepness > 0 else np.inf
     while np.isfinite(t):
-        swept = sweeps(t * one, one, plan=plan)
+        swept = nearer.backups(t * one, one, plan=today.plan)
         excess, slope = float(swept.gaps[0]) + t * own - tolerance, float(swept.rises[0]) + own
         if excess <= CLOSE * (tolerance + t * own) or slope <= 0:
             t = np.inf if t == cap else t
@@ -200,10 +193,9 @@ def _lower_bound(today: Today, units: FloatArray, tolerance: float) -> tuple[flo
     return max(t, 0.0), _exposure_differences(today, picks)
 
 
-def _distances(today: Today, units: FloatArray) -> FloatArray:
+def _distances(today: Today, visits: FloatArray, units: FloatArray) -> FloatArray:
     """Costs [H, S, A] that, in the mean of any plan x, are at least Σ_k w_k |x₀,k − x_k|."""
-    visits = occupancy(today.mdp, today.policy)
-    distance = np.zeros(today.loss.shape)
+    distance = np.zeros(visits.shape)
     for k in np.flatnonzero(units).tolist():
         feature = today.features[[k]].toarray().reshape(distance.shape)
         steps = feature.any(axis=(1, 2))

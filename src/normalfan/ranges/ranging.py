@@ -21,8 +21,8 @@ from normalfan.pricing.plans import completed_plan
 from normalfan.problem.arrays import BoolArray, FloatArray, check_finite, check_shape, read_numbers, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP
-from normalfan.ranges.sweeps import Plan, Swept
-from normalfan.ranges.today import Directions, Today, Tolerance, read_today
+from normalfan.ranges.reading import Directions, Tolerance, read_today, read_tolerance
+from normalfan.ranges.today import Plan, Swept, Today
 from normalfan.text import counted, html_table, number, printable
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class Ranging:
         if not np.isfinite(edge):
             return None
         policy = self.today.part(slice(i, i + 1)).policy_at(np.array([edge]), np.array([sign]))
-        taken = self.today.sign * (self.today.features @ occupancy(self.today.mdp, policy).reshape(-1))
-        return Beyond(policy, read_only(np.asarray(taken)))
+        return Beyond(policy, read_only(self.today.sign * self.today.exposures(policy)))
 
     def share(self, error: npt.ArrayLike) -> float:
         """How much of all allowances an error [n] uses up together: Σ_k of error over allowance.
@@ -120,7 +119,7 @@ class Ranging:
         check_finite("error", moved)
         within = self.within
         if self.plan is None and np.ptp(self.exposures, axis=1).any():
-            within = self.now[:, None] + _ends(self.today, self.today.plan, self.tolerance)
+            within = _ends(self.today, self.today.plan, self.tolerance)
         if np.isnan(within[~np.isinf(self.now)]).any():
             return np.inf
         room = np.where(moved > 0, within[:, 1] - self.now, self.now - within[:, 0])
@@ -268,19 +267,27 @@ def ranging(
     ([[[0.0, 1.0]]], 0.6666666666666666)
     """
     today = read_today(mdp, losses, at, directions, ties)
-    allowed = today.tolerated(tolerance)
-    own = None if plan is None else _own_plan(today, plan)
+    allowed, own = read_tolerance(today, tolerance), None
+    if plan is not None:
+        own = read_only(completed_plan(mdp, as_policy(mdp, plan), "plan"))
+        if occupancy(mdp, own)[today.loss == np.inf].any():
+            raise InputError(
+                "plan takes an action that the round does not allow, but its cost must be finite: choose "
+                "another."
+            )
     parts = [
         _range(today.part(slice(k, k + AT_ONCE)), allowed, own) for k in range(0, len(today.now), AT_ONCE)
     ]
-    optimal, within, exposures, matters = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    optimal, within, exposures, matters = (
+        read_only(np.concatenate(columns)) for columns in zip(*parts, strict=True)
+    )
     return Ranging(
         names=today.names,
         now=today.now,
-        exposures=read_only(exposures),
-        optimal=read_only(_placed(today.now, optimal)),
-        within=read_only(_placed(today.now, within)),
-        matters=read_only(matters),
+        exposures=exposures,
+        optimal=optimal,
+        within=within,
+        matters=matters,
         tolerance=allowed,
         value=today.sign * today.value,
         today=today,
@@ -288,58 +295,38 @@ def ranging(
     )
 
 
-def _own_plan(today: Today, plan: npt.ArrayLike) -> FloatArray:
-    policy = completed_plan(today.mdp, as_policy(today.mdp, plan), "plan")
-    if occupancy(today.mdp, policy)[today.loss == np.inf].any():
-        raise InputError(
-            "plan takes an action that the round does not allow, but its cost must be finite: choose another."
-        )
-    return read_only(policy)
-
-
 def _range(
-    today: Today, tolerance: float, policy: FloatArray | None
+    today: Today, tolerance: float, own: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """How far down and up each may go, [K, 2], optimally and within tolerance; exposures; what matters."""
+    """Between which ends each stays optimal and within tolerance, [K, 2]; exposures; what matters."""
     count, moves = len(today.now), both_ways(len(today.now))
-    if policy is None:
+    if own is None:
         plan, taken = today.best_plans(moves)
     else:
-        plan, one = today.sweeps.plan_of(policy), today.features @ occupancy(today.mdp, policy).reshape(-1)
+        plan, one = today.plan_of(own), today.exposures(own)
         taken = np.append(-one, one)
-    asymptote = today.sweeps.far_out(moves, plan)
-    size = abs(today.features).max(axis=1).toarray().reshape(-1) * today.mdp.horizon * today.sweeps.rule[1]
-    matters = (
-        -asymptote.values.reshape(2, -1).sum(axis=0) > size
-    )  # the most that a plan takes, less the least
+    asymptote = today.far_out(moves, plan)
+    size = today.largest * today.mdp.horizon * today.rounding
+    most_less_least = -asymptote.values.reshape(2, -1).sum(axis=0)  # of what a plan takes
     exposures = 0.0 + np.sort(today.sign * np.stack([-taken[:count], taken[count:]], axis=1), axis=1)
     exposures[:, 1] = np.where(np.ptp(exposures, axis=1) > size, exposures[:, 1], exposures[:, 0])
-    optimal = within = _ends(today, plan, 0.0, asymptote, policy)
+    optimal = within = _ends(today, plan, 0.0, asymptote, is_optimal=own is None)
     if tolerance > 0:
-        within = _ends(today, plan, tolerance, asymptote, policy)
-    return optimal, within, exposures, matters
+        within = _ends(today, plan, tolerance, asymptote, is_optimal=own is None)
+    return optimal, within, exposures, most_less_least > size
 
 
 def _ends(
-    today: Today,
-    plan: Plan,
-    tolerance: float,
-    asymptote: Swept | None = None,
-    own: FloatArray | None = None,
+    today: Today, plan: Plan, tolerance: float, asymptote: Swept | None = None, *, is_optimal: bool = True
 ) -> FloatArray:
-    """[K, 2]: how far each coefficient may move down and up, as signed moves."""
-    far = today.sweeps.far_ends(both_ways(len(today.now)), plan, tolerance, asymptote)
-    if own is None:  # an optimal plan is optimal where it stands: what is below is rounding
+    """[K, 2]: between which values of each coefficient a plan costs at most the tolerance."""
+    far = today.far_ends(both_ways(len(today.now)), plan, tolerance, asymptote)
+    if is_optimal:  # where it stands: what is below is rounding
         far = np.fmax(far, 0.0)
-    ends = np.stack([-far[: len(today.now)], far[len(today.now) :]], axis=1)
-    ends[np.isnan(ends).any(axis=1) | np.isinf(today.now)] = np.nan
-    return ends
-
-
-def _placed(now: FloatArray, moves: FloatArray) -> FloatArray:
-    """Where the moves [K, 2] lead; what rounding leaves of a coefficient that is taken away is 0."""
-    ends = now[:, None] + moves
-    ends[np.abs(ends) <= 1e-14 * np.abs(now)[:, None]] = 0.0
+    moves = np.stack([-far[: len(today.now)], far[len(today.now) :]], axis=1)
+    moves[np.isnan(moves).any(axis=1) | np.isinf(today.now)] = np.nan
+    ends = today.now[:, None] + moves
+    ends[np.abs(ends) <= 1e-14 * np.abs(today.now)[:, None]] = 0.0  # rounding, where all is taken away
     return ends
 
 

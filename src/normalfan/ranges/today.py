@@ -1,53 +1,50 @@
-"""What every question about ranges starts from: one round of losses, its best plans, and ways to move it.
+"""One round, its best plans, and many backups of its loss as that moves along features.
 
-Whatever the user gives, a way to move is a feature Φ_k with a coefficient that stands somewhere now: a price
-of factored losses, an entry of a loss, or a direction, which stands at 0.
+    ℓ = u·base + Σ_k α_k Φ_k,      f = ⟨q, A_ℓ⟩ = ⟨q, ℓ⟩ − J*(ℓ)      of a plan q: convex, piecewise linear
+
+Each backup is a lane of the compiled kernel. `far_ends` finds where f reaches a tolerance: Newton's method
+from outside, on the line that f follows at infinity first. Each step is exact on a linear piece, and none
+goes too far.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from normalfan.errors import InputError
-from normalfan.geometry.bellman import Backup, as_deterministic_policy, finite_backup
+from normalfan.geometry.bellman import Backup, as_deterministic_policy, finite_backup, occupancy
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import TieRule
-from normalfan.problem.arrays import (
-    BoolArray,
-    FloatArray,
-    SparseMatrix,
-    check_finite,
-    check_shape,
-    read_numbers,
-    read_only,
-)
-from normalfan.problem.losses import (
-    FactoredLosses,
-    Losses,
-    LossStream,
-    are_rewards,
-    as_loss,
-    as_stream,
-    factors_of,
-    names_of_rounds,
-    rounds_of,
-)
+from normalfan.pricing.kernels import UNIT, Tables, reachable_states
+from normalfan.problem.arrays import BoolArray, FloatArray, SparseMatrix, read_only
 from normalfan.problem.mdp import MDP
-from normalfan.ranges.sweeps import Plan, Sweeps
 
-Directions: TypeAlias = str | Sequence[str] | npt.ArrayLike | None
-"""Names of features, "entries", coefficients [K] or [n, K], or losses [H, S, A] or [n, H, S, A]."""
+FARTHEST = 1e6  # losses are moved by this multiple of themselves at most: beyond, they drown in the move
+CLOSE = 1e-13  # a relative excess over the tolerance that is rounding
 
-Tolerance: TypeAlias = float | str
+
+class Plan(NamedTuple):
+    """Where a plan goes, the same in all lanes, or one a lane."""
+
+    visits: FloatArray  # [1 or blocks, H·S·A·8]
+    visited: BoolArray  # [1 or blocks, H·S]
+
+
+NOTHING = np.zeros((0, 0))
+NOBODY = Plan(NOTHING, np.zeros((0, 0), dtype=bool))
+
+
+class Swept(NamedTuple):
+    """What backups say of each lane."""
+
+    values: FloatArray  # [n] J*
+    slopes: FloatArray  # [n] of J*, along the lane's second loss
+    gaps: FloatArray  # [n] f
+    rises: FloatArray  # [n] the slope of f
+    picks: FloatArray  # [blocks, H·S·8] the optimal actions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,11 +59,6 @@ class Today:
     names: tuple[str, ...]  # [K] what they are called
     sign: float  # −1 if the user counts rewards
     ties: TieRule  # which plans are optimal
-
-    @cached_property
-    def sweeps(self) -> Sweeps:
-        """Backups around this round."""
-        return Sweeps(self.mdp, self.loss, self.features, self.ties)
 
     @cached_property
     def _backup(self) -> Backup:
@@ -96,20 +88,45 @@ class Today:
     @cached_property
     def plan(self) -> Plan:
         """Where today's plan goes."""
-        return self.sweeps.plan_of(self.policy)
+        return self.plan_of(self.policy)
+
+    def exposures(self, policy: FloatArray) -> FloatArray:
+        """[K]: how much of each coefficient a policy [H, S, A] takes."""
+        return np.asarray(self.features @ occupancy(self.mdp, policy).reshape(-1))
+
+    def plan_of(self, policy: FloatArray) -> Plan:
+        """Where a policy [H, S, A] goes."""
+        return self._plan(np.repeat(occupancy(self.mdp, policy).reshape(1, -1), 8, axis=1))
+
+    def follow(self, picks: FloatArray) -> Plan:
+        """Where the policies of picks go."""
+        from normalfan._kernels.ranging import occupancies
+
+        visits = np.zeros((len(picks), picks.shape[1] * self.mdp.n_actions))
+        occupancies(self._model, picks, visits)
+        return self._plan(visits)
+
+    def _plan(self, visits: FloatArray) -> Plan:
+        shape = len(visits), self.mdp.horizon * self.mdp.n_states, 8 * self.mdp.n_actions
+        return Plan(visits, np.asarray(visits.reshape(shape).any(axis=2)))
 
     def best_plans(self, moves: FloatArray) -> tuple[Plan, FloatArray]:
         """For each move [n, K] the optimal plan of today that it hurts least, and how much, [n].
 
         Optimal plans cost the same today, so it is the best of them however far the move goes.
         """
-        swept = self.sweeps.far_out(moves, mask=self.tied)
-        return self.plan if self.dimension == 0 else self.sweeps.follow(swept.picks), swept.values
+        swept = self.far_out(moves, mask=self.tied)
+        return self.plan if self.dimension == 0 else self.follow(swept.picks), swept.values
 
     def policy_at(self, moves: FloatArray, beyond: FloatArray) -> FloatArray:
-        """[H, S, A]: the best plan where coefficients have moved by [K]; of ties, the best of going on."""
-        picks = self.sweeps(moves[None], beyond[None], side=-1.0).picks
-        return read_only(self.sweeps.policy(picks, 0))
+        """[H, S, A]: the best plan where coefficients have moved by [K]; of ties, the best of going on.
+
+        Where no policy can be it plays all that is allowed alike.
+        """
+        picks = self.backups(moves[None], beyond[None], side=-1.0).picks
+        actions = picks[0, ::8].reshape(self.mdp.shape[:2])
+        known = np.where(self.mdp.reachable, actions, -1.0).astype(np.int64)
+        return read_only(as_deterministic_policy(self.mdp, known, self.loss < np.inf))
 
     def part(self, chosen: slice) -> Today:
         """The same round with some of the ways to move."""
@@ -117,138 +134,113 @@ class Today:
             return self
         return replace(self, features=self.features[chosen], now=self.now[chosen], names=self.names[chosen])
 
-    def check_ways(self, name: str, count: int, rule: str) -> None:
-        """Refuse another number of ways to move, or a coefficient that is infinite now."""
-        if len(self.now) != count:
-            raise InputError(f"{name} gives {len(self.now)} ways to move, but {rule}: give as many.")
-        if np.isinf(self.now).any():
-            raise InputError(
-                f"{name} moves a coefficient that is infinite now, but only numbers can move: choose another."
-            )
+    @cached_property
+    def rounding(self) -> float:
+        """A share of the losses ahead that counts as none: by the rule, and because sums are rounded."""
+        return self.ties.relative + (2 * self.mdp.most_successors + 4) * self.mdp.horizon * UNIT
 
-    def tolerated(self, tolerance: Tolerance) -> float:
-        """A tolerance in the unit of the losses: a number, or a share of |value| such as "1%"."""
-        share = re.fullmatch(r"\s*([0-9.eE+-]+)\s*%\s*", tolerance) if isinstance(tolerance, str) else None
-        value = abs(self.value) if share else 0.0
-        try:
-            amount = float(share[1]) / 100 * value if share else float(tolerance)
-        except (TypeError, ValueError):
-            amount = math.nan
-        is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
-        if not ((share or is_number) and math.isfinite(amount) and amount >= 0):
-            raise InputError(
-                f"tolerance is {tolerance!r}, but must be a finite number of at least 0 or a share of the "
-                f'value: pass e.g. 250.0 or "1%".'
-            )
-        return amount
+    @cached_property
+    def largest(self) -> FloatArray:
+        """[K]: the largest entries of the features."""
+        return np.asarray(abs(self.features).max(axis=1).toarray().reshape(-1))
 
+    @cached_property
+    def _model(self) -> Any:
+        from normalfan._kernels.buffers import frozen
+        from normalfan._kernels.ranging import Model
 
-def read_today(
-    mdp: MDP, losses: Losses, at: int | str | None, directions: Directions, ties: TieRule
-) -> Today:
-    """One round of what a user may pass as losses, and the ways in which it is to move."""
-    if isinstance(losses, np.ndarray | list | tuple) and read_numbers("losses", losses).ndim == 3:
-        if at is not None:
-            raise InputError(
-                f"at is {at!r}, but losses are a single loss [H, S, A], which has no rounds: leave it out."
-            )
-        stream: LossStream = as_stream(read_numbers("losses", losses)[None])
-        name = ""
-    else:
-        stream = as_stream(losses)
-        at = _round_of(stream, at)
-        name = (names_of_rounds(stream) or list(map(str, range(at + 1))))[at]
-    row = rounds_of(stream, slice(at or 0, (at or 0) + 1))
-    loss = as_loss(mdp, next(row.blocks(mdp.shape, 1))[0], "losses")
-    sign = -1.0 if are_rewards(stream) else 1.0
-    features, now, names = _read_directions(mdp, loss, sign, factors_of(row), directions)
-    return Today(
-        mdp=mdp,
-        loss=loss,
-        round_name=name,
-        features=sign * features,
-        now=now,
-        names=names,
-        sign=sign,
-        ties=ties,
-    )
-
-
-def _round_of(stream: LossStream, at: int | str | None) -> int:
-    names, count = names_of_rounds(stream), stream.n_rounds
-    if count is None:
-        rounds_of(stream, slice(1))  # which says what is wrong with it
-        raise InputError("losses have no known number of rounds, but a round must be chosen: pass an array.")
-    if count == 0:
-        raise InputError("losses have no round, but ranges are those of a round: check the source.")
-    if at is None:
-        return count - 1
-    if isinstance(at, str) and names and at in names:
-        return names.index(at)
-    if isinstance(at, Integral) and not isinstance(at, bool) and -count <= at < count:
-        return int(at) % count
-    known = f"called {names[0]!r} to {names[-1]!r} or " if names else ""
-    raise InputError(
-        f"at is {at!r}, but the rounds are {known}numbered from 0 to {count - 1}: choose one of them."
-    )
-
-
-def _read_directions(
-    mdp: MDP, loss: FloatArray, sign: float, factored: FactoredLosses | None, given: Any
-) -> tuple[SparseMatrix, FloatArray, tuple[str, ...]]:
-    """Features [K, H·S·A] as the user counts them, where their coefficients stand, and their names."""
-    from scipy import sparse
-
-    known: tuple[str, ...] = ()
-    if factored is not None:
-        known = factored.feature_names or tuple(map(str, range(factored.features.shape[0])))
-    if isinstance(given, str) and given == "entries" and "entries" not in known:
-        free = np.flatnonzero((loss < np.inf) & mdp.reachable[:, :, None])
-        features = sparse.csr_array(
-            (np.ones(len(free)), (np.arange(len(free)), free)), shape=(len(free), loss.size)
+        tables, by_row = Tables(self.mdp), self.features.T.tocsr()
+        kinds = np.int64, np.int32, np.float64
+        make: Any = Model
+        return make(
+            (*self.mdp.shape, self.features.shape[0]),
+            tables.per_step,
+            *reachable_states(self.mdp),
+            frozen(self.mdp.initial, np.float64),
+            *map(frozen, tables.rows, kinds),
+            frozen(np.where(self.loss < np.inf, self.loss, 0.0), np.float64),
+            *map(frozen, (by_row.indptr, by_row.indices, by_row.data), kinds),
         )
-        cells = zip(*np.unravel_index(free, mdp.shape), strict=True)
-        label = mdp.labels
-        names = tuple(f"{label.step(h)}, {label.state(s)}, {label.action(a)}" for h, s, a in cells)
-        return features, sign * loss.reshape(-1)[free], names
-    if given is None or isinstance(given, str) or _are_names(given):
-        if factored is None:
-            raise InputError(
-                f"directions are {given!r}, but only factored losses have features to move: pass "
-                f'"entries", or arrays [n, H, S, A].'
-            )
-        chosen = known if given is None else (given,) if isinstance(given, str) else tuple(given)
-        unknown = [name for name in chosen if name not in known]
-        if unknown:
-            raise InputError(
-                f"directions name {unknown[0]!r}, but the features are {known[0]!r} to {known[-1]!r}: "
-                f"choose among them."
-            )
-        if len(set(chosen)) < len(chosen) or not chosen:
-            raise InputError(
-                f"directions are {given!r}, but must name at least one feature, and each once: drop repeats."
-            )
-        places = [known.index(name) for name in chosen]
-        return factored.features[places], factored.coefficients[0, places], chosen
-    numbers = read_numbers("directions", given).astype(np.float64)
-    check_finite("directions", numbers)
-    if numbers.ndim in (1, 2) and factored is not None:
-        rows = np.atleast_2d(numbers)
-        check_shape("directions", rows.shape, (len(rows), len(known)), "give one number for each feature")
-        features = sparse.csr_array(rows) @ factored.features
-    elif numbers.ndim in (3, 4):
-        rows = numbers[None] if numbers.ndim == 3 else numbers
-        check_shape("directions", rows.shape, (len(rows), *mdp.shape), "reorder the axes [n, H, S, A]")
-        features = sparse.csr_array(rows.reshape(len(rows), -1))
-    else:
-        raise InputError(
-            f"directions have shape {list(numbers.shape)}, but must be losses [H, S, A] or [n, H, S, A], or, "
-            f"for factored losses, coefficients [K] or [n, K]: reshape them."
+
+    def backups(
+        self,
+        values: FloatArray,
+        slopes: FloatArray,
+        *,
+        base: tuple[float, float] = (1.0, 0.0),
+        side: float = 1.0,
+        plan: Plan = NOBODY,
+        mask: BoolArray | None = None,
+        forced: FloatArray = NOTHING,
+        active: BoolArray | None = None,
+    ) -> Swept:
+        """Back up u·base + values·Φ, slopes along p·base + slopes·Φ; values and slopes [n, K], base (u, p).
+
+        Ties are broken by the largest slope of J*, with side −1 by the least. `mask` [H, S, A] leaves these
+        actions only; `forced` are picks to follow; blocks without an `active` lane are left out.
+        """
+        from normalfan._kernels.ranging import backups
+
+        n, (H, S, _) = len(values), self.mdp.shape
+        n_blocks = -(-n // 8)
+        running = np.ones(n_blocks, dtype=bool)
+        if active is not None:
+            running = np.logical_or.reduceat(active, np.arange(0, n, 8))
+        allowed = self.loss < np.inf if mask is None else mask & (self.loss < np.inf)
+        rule = self.ties.absolute, self.rounding
+        picks, out = np.empty((n_blocks, H * S * 8)), np.zeros((4, 8 * n_blocks))
+        lanes = _packed(values, n_blocks), _packed(slopes, n_blocks)
+        backups(
+            self._model, allowed.reshape(-1), base, *lanes, running, rule, side, *plan, forced, picks, out
         )
-    if not len(rows):
-        raise InputError("directions are empty, but there must be at least one: give one, or None.")
-    return sparse.csr_array(features), np.zeros(len(rows)), tuple(f"direction {i}" for i in range(len(rows)))
+        value, slope, gap, rise = out[:, :n]
+        return Swept(value, slope, gap, rise, picks)
+
+    def far_out(self, moves: FloatArray, plan: Plan = NOBODY, mask: BoolArray | None = None) -> Swept:
+        """Backups of moves [n, K] alone, ties broken by the loss: f becomes rises + t·gaps for large t."""
+        return self.backups(moves, np.zeros_like(moves), base=(0.0, 1.0), side=-1.0, plan=plan, mask=mask)
+
+    def far_ends(
+        self, moves: FloatArray, plan: Plan, tolerance: float, asymptote: Swept | None = None
+    ) -> FloatArray:
+        """[n]: sup {t : f(base + t·moves·Φ) ≤ tolerance}: ∞ if there is none, NaN if there is no such t.
+
+        `asymptote` is what `far_out` says, if it is known.
+        """
+        asymptote = asymptote or self.far_out(moves, plan)
+        caps = self.caps(moves, tolerance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first = (tolerance - asymptote.rises) / asymptote.gaps
+        level = np.where(asymptote.rises <= tolerance + self.rounding * self._size, np.inf, np.nan)
+        t = np.where(asymptote.gaps > 0, np.minimum(first, caps), level)
+        active = np.isfinite(t)
+        while active.any():
+            at = np.where(active, t, 0.0)
+            swept = self.backups(at[:, None] * moves, moves, plan=plan, active=active)
+            fits = swept.gaps <= tolerance * (1 + CLOSE)
+            t[active & fits & (t >= caps)] = np.inf
+            t[active & ~fits & ~(swept.rises > 0)] = np.nan
+            active &= ~fits & (swept.rises > 0)
+            nearer = at - np.divide(swept.gaps - tolerance, swept.rises, out=np.zeros_like(at), where=active)
+            active &= nearer < t
+            t[active] = nearer[active]
+        return t
+
+    def caps(self, moves: FloatArray, tolerance: float) -> FloatArray:
+        """How far each move can go without drowning the loss, if there is one."""
+        size = max(self._size, tolerance)
+        most: FloatArray = np.abs(moves) @ self.largest
+        caps = np.full(len(most), np.inf)
+        np.divide(FARTHEST * size, most, out=caps, where=(most > 0) & (size > 0))
+        return caps
+
+    @cached_property
+    def _size(self) -> float:
+        return float(np.abs(self.loss).max(where=self.loss < np.inf, initial=0.0))
 
 
-def _are_names(given: Any) -> bool:
-    return isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
+def _packed(rows: FloatArray, n_blocks: int) -> FloatArray:
+    """[n, K] as the kernel reads it: a block after the other, lanes side by side."""
+    lanes = np.zeros((8 * n_blocks, rows.shape[1]))
+    lanes[: len(rows)] = rows
+    return lanes.reshape(n_blocks, 8, -1).transpose(0, 2, 1).reshape(-1)

@@ -27,7 +27,7 @@ from normalfan.problem.arrays import FloatArray, check_finite
 from normalfan.problem.losses import FactoredLosses, as_loss, rewards
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.ranging import ranging
-from normalfan.ranges.today import Tolerance
+from normalfan.ranges.reading import Tolerance
 from normalfan.text import as_json, each_key_once
 from normalfan.watch.feed import LONGEST_LINE
 

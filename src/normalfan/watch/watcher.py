@@ -25,7 +25,7 @@ from normalfan.pricing.monitor import Monitor, PricedRound
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
-from normalfan.ranges.today import Tolerance
+from normalfan.ranges.reading import Tolerance
 from normalfan.text import amount
 from normalfan.watch.alarms import AlarmRule
 from normalfan.watch.feed import LONGEST_LINE
