@@ -3,8 +3,8 @@ from .errors import InputError
 from .exact.certificate import Certificate, check_certificate
 from .exact.certify import certify
 from .geometry.bellman import occupancy
-from .geometry.change import value_error_bound
-from .geometry.cone import cone_margin, detect, value_error
+from .geometry.change import value_error, value_error_bound
+from .geometry.cone import cone_margin, detect
 from .geometry.face import Face, optimal_face, whole_polytope
 from .geometry.ties import TieRule
 from .pricing.crossing import Crossing, price

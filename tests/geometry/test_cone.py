@@ -11,7 +11,8 @@ from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.geometry import reach as reach_module
-from normalfan.geometry.cone import cone_margin, detect, value_error
+from normalfan.geometry.change import value_error
+from normalfan.geometry.cone import cone_margin, detect
 from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.mdp import MDP

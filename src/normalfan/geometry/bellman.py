@@ -25,7 +25,7 @@ from normalfan.problem.arrays import (
     read_numbers,
     read_only,
 )
-from normalfan.problem.mdp import MDP
+from normalfan.problem.mdp import MDP, follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +78,19 @@ def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[Floa
     W is 0 where the mask keeps nothing, so the mask may lead to no such state. One that is canonical for
     other dynamics can: it would be priced as if the plan cost nothing from there on.
     """
-    values = np.zeros((mdp.horizon + 1, mdp.n_states))
-    actions = np.full((mdp.horizon, mdp.n_states), -1, dtype=np.int64)
-    lost = np.zeros(mdp.n_states, dtype=bool)  # the mask leads from here to a state where it keeps nothing
-    for h in range(mdp.horizon - 1, -1, -1):
-        kept = mask[h].any(axis=1)
-        if lost.any():
-            lost = ~kept | (mask[h] & (mdp.transitions.expect(h, lost.astype(float)) > 0)).any(axis=1)
-        else:
-            lost = ~kept
-        ahead = np.where(mask[h], cost[h] + mdp.transitions.expect(h, values[h + 1]), np.inf)
-        best = ahead.argmin(axis=1)
-        values[h, kept] = ahead[kept, best[kept]]
-        actions[h, kept] = best[kept]
-    if (lost & (mdp.initial > 0)).any():
+    kept = np.asarray(mask.any(axis=2))
+    if not kept.all() and (follow(mdp, mask)[1] & ~kept).any():
         raise InputError(
             "the mask keeps no action at a state that it leads to, but a plan must say what it does wherever "
             "it can be: pass a mask of this problem, such as optimal_face(mdp, loss).mask."
         )
+    values = np.zeros((mdp.horizon + 1, mdp.n_states))
+    actions = np.empty((mdp.horizon, mdp.n_states), dtype=np.int64)
+    for h in range(mdp.horizon - 1, -1, -1):
+        ahead = np.where(mask[h], cost[h] + mdp.transitions.expect(h, values[h + 1]), np.inf)
+        best = ahead.argmin(axis=1)
+        values[h] = np.where(kept[h], ahead[np.arange(mdp.n_states), best], 0.0)
+        actions[h] = np.where(kept[h], best, -1)
     return values, actions
 
 

@@ -10,8 +10,8 @@ Statements and proofs: docs/details/moving.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import optimal_backup
+from normalfan.geometry.bellman import finite_backup, optimal_backup
 from normalfan.problem.arrays import BoolArray, FloatArray, check_shape
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
@@ -52,31 +52,8 @@ def effective_loss(before: MDP, after: MDP, loss: FloatArray) -> FloatArray:
     return np.asarray(loss + np.stack(moved))
 
 
-@dataclass(frozen=True, eq=False)
-class Foreseen:
-    """The moves of new dynamics that the old ones held possible."""
-
-    kernels: tuple[Any, ...]  # csr [S·A, S] of each step, or one for all; rows may add up to less than 1
-    start: FloatArray  # [S]
-
-    def price(self, kept: BoolArray, advantages: FloatArray) -> FloatArray:
-        """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen.
-
-        W_h(s) = min over kept a of A_h(s,a) + Σ over foreseen s' of P_h(s'|s,a) W_{h+1}(s'); after a surprise
-        the best is done, which costs nothing more. Advantages are those of the new problem.
-        """
-        costs = np.where(kept, advantages, np.inf).transpose(1, 2, 3, 0)
-        ahead = np.zeros((costs.shape[1], len(kept)))
-        for h in reversed(range(len(costs))):
-            onward = self.kernels[h % len(self.kernels)] @ ahead
-            best = (costs[h] + onward.reshape(costs.shape[1:])).min(axis=1)
-            ahead = np.where(best < np.inf, best, 0.0)  # where nothing is kept no policy is
-        prices: FloatArray = self.start @ ahead
-        return prices
-
-
-def foreseen(before: MDP, after: MDP) -> Foreseen | None:
-    """The moves that both hold possible; None if no state that `after` can be in knows any other."""
+def foreseen(before: MDP, after: MDP) -> Callable[[BoolArray, FloatArray], FloatArray] | None:
+    """What prices plans as far as both hold a move possible; None if `after` can make no other move."""
     stationary = max(before.transitions.n_kernels, after.transitions.n_kernels) == 1
     surprises = bool((after.initial[before.initial == 0] > 0).any())
     kernels = []
@@ -93,7 +70,58 @@ def foreseen(before: MDP, after: MDP) -> Foreseen | None:
         entries = np.where(common, new.data, 0.0), new.indices, new.indptr
         kernels.append(sparse.csr_array(entries, shape=new.shape))
     start = np.where(before.initial > 0, after.initial, 0.0)
-    return Foreseen(tuple(kernels), start) if surprises else None
+    return partial(_price_foreseen, kernels, start) if surprises else None
+
+
+def _price_foreseen(
+    kernels: list[Any], start: FloatArray, kept: BoolArray, advantages: FloatArray
+) -> FloatArray:
+    """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen.
+
+    W_h(s) = min over kept a of A_h(s,a) + Σ over foreseen s' of P_h(s'|s,a) W_{h+1}(s'); after a surprise
+    the best is done, which costs nothing more. Advantages are those of the new problem; rows of the kernels,
+    csr [S·A, S] of each step or one for all, may add up to less than 1.
+    """
+    costs = np.where(kept, advantages, np.inf).transpose(1, 2, 3, 0)
+    ahead = np.zeros((costs.shape[1], len(kept)))
+    for h in reversed(range(len(costs))):
+        best = (costs[h] + (kernels[h % len(kernels)] @ ahead).reshape(costs.shape[1:])).min(axis=1)
+        ahead = np.where(best < np.inf, best, 0.0)  # where nothing is kept no policy is
+    prices: FloatArray = start @ ahead
+    return prices
+
+
+def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
+    """Compute ε = sup over policies π of |J_loss(π) − J_model(π)|, by two backups of the difference.
+
+    Parameters
+    ----------
+    mdp : MDP
+    loss, model : array_like [H, S, A]
+        The loss, and what was expected instead of it.
+
+    Returns
+    -------
+    float
+        Over the policies that both allow; infinite if one of them allows what the other does not.
+
+    Raises
+    ------
+    InputError
+        If `loss` or `model` has another shape or an entry that is no number.
+
+    Examples
+    --------
+    >>> import normalfan as nf
+    >>> nf.value_error(nf.MDP([[0, 0]], initial=0, horizon=1), [[[1.0, 2.0]]], model=[[[1.5, 1.0]]])
+    1.0
+    """
+    truth, expected, forbidden = _read_both(mdp, loss, mdp, model)
+    if forbidden is None:
+        return np.inf
+    with np.errstate(over="ignore"):
+        over, under = (np.where(forbidden, np.inf, part) for part in (truth - expected, expected - truth))
+    return max(abs(finite_backup(mdp, part, "loss - model").value(mdp)) for part in (over, under))
 
 
 def value_error_bound(mdp: MDP, loss: npt.ArrayLike, model_mdp: MDP, model: npt.ArrayLike) -> float:
@@ -105,18 +133,15 @@ def value_error_bound(mdp: MDP, loss: npt.ArrayLike, model_mdp: MDP, model: npt.
 
     Parameters
     ----------
-    mdp : MDP
-        The true dynamics.
-    loss : array_like [H, S, A]
+    mdp, loss, model
+        As in `value_error`; the dynamics are the true ones.
     model_mdp : MDP
         What was expected instead of `mdp`, with the same steps, states and actions.
-    model : array_like [H, S, A]
-        What was expected instead of `loss`.
 
     Returns
     -------
     float
-        Over the policies that both allow; infinite if one of them allows what the other does not.
+        As of `value_error`.
 
     Raises
     ------
@@ -132,15 +157,23 @@ def value_error_bound(mdp: MDP, loss: npt.ArrayLike, model_mdp: MDP, model: npt.
     0.5
     """
     check_same_spaces(mdp, model_mdp, "model_mdp")
-    truth, expected = as_loss(mdp, loss), as_loss(model_mdp, model, "model")
-    forbidden = truth == np.inf
-    somewhere = (mdp.reachable | model_mdp.reachable)[:, :, None]
-    if ((forbidden != (expected == np.inf)) & somewhere).any():
+    truth, expected, forbidden = _read_both(mdp, loss, model_mdp, model)
+    if forbidden is None:
         return np.inf
-    truth, expected = (np.where(forbidden, 0.0, numbers) for numbers in (truth, expected))
     return min(
         _box(model_mdp, expected, mdp, truth, forbidden), _box(mdp, truth, model_mdp, expected, forbidden)
     )
+
+
+def _read_both(
+    mdp: MDP, loss: npt.ArrayLike, model_mdp: MDP, model: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray, BoolArray | None]:
+    """A loss and its model, 0 where they allow nothing, and where that is; None if they differ in that."""
+    truth, expected = as_loss(mdp, loss), as_loss(model_mdp, model, "model")
+    forbidden = truth == np.inf
+    differ = (forbidden != (expected == np.inf)) & (mdp.reachable | model_mdp.reachable)[:, :, None]
+    truth, expected = (np.where(forbidden, 0.0, numbers) for numbers in (truth, expected))
+    return truth, expected, None if differ.any() else forbidden
 
 
 def _box(before: MDP, old: FloatArray, after: MDP, new: FloatArray, forbidden: BoolArray) -> float:
@@ -148,27 +181,20 @@ def _box(before: MDP, old: FloatArray, after: MDP, new: FloatArray, forbidden: B
     least, most = (
         sign * optimal_backup(before, np.where(forbidden, np.inf, sign * old)).values for sign in (1, -1)
     )
-    upper, lower = np.empty(new.shape), np.empty(new.shape)
-    for h, (gains, losses) in enumerate(_gains_and_losses(before, after)):
-        for out, up, down in ((upper, most, least), (lower, least, most)):
-            moved = gains @ up[h + 1] - losses @ down[h + 1]
-            out[h] = new[h] - old[h] + moved.reshape(new.shape[1:])
+    moves = [new_rows - old_rows for old_rows, new_rows in _kernels(before, after)]
+    gains, losses = [moved.maximum(0) for moved in moves], [(-moved).maximum(0) for moved in moves]
     start = after.initial - before.initial
-    rises, falls = np.maximum(start, 0.0), np.maximum(-start, 0.0)
-    bounds = []
-    for residual, up, down in ((-upper, most, least), (lower, least, most)):
-        # The largest mean of the upper residuals, and the least of the lower ones.
-        mean = optimal_backup(after, np.where(forbidden, np.inf, residual)).value(after)
-        edge = float(rises @ up[0] - falls @ down[0])
-        bounds.append(-mean + edge if residual is not lower else -mean - edge)
-    return max(0.0, *bounds)
-
-
-def _gains_and_losses(before: MDP, after: MDP) -> Iterator[tuple[Any, Any]]:
-    pairs = [(new - old) for old, new in _kernels(before, after)]
-    for h in range(after.horizon):
-        moved = pairs[h % len(pairs)]
-        yield moved.maximum(0), (-moved).maximum(0)
+    bounds = [0.0]
+    # The largest mean of the upper residuals, and the least of the lower ones.
+    for sign, up, down in ((-1, most, least), (1, least, most)):
+        moved = [
+            gains[h % len(moves)] @ up[h + 1] - losses[h % len(moves)] @ down[h + 1] for h in range(len(new))
+        ]
+        residual = new - old + np.reshape(moved, new.shape)
+        mean = optimal_backup(after, np.where(forbidden, np.inf, sign * residual)).value(after)
+        edge = float(np.maximum(start, 0.0) @ up[0] - np.maximum(-start, 0.0) @ down[0])
+        bounds.append(-mean - sign * edge)
+    return max(bounds)
 
 
 def _kernels(before: MDP, after: MDP) -> Iterator[tuple[Any, Any]]:

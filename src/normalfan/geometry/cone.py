@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError, check_number
 from normalfan.geometry.bellman import finite_backup
-from normalfan.geometry.change import value_error_bound
+from normalfan.geometry.change import value_error, value_error_bound
 from normalfan.geometry.face import Face
 from normalfan.geometry.reach import is_unbranched, least_gap_bound, listed_reach, reach_ceiling
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
@@ -137,41 +137,6 @@ def _least(gaps: FloatArray, reach: FloatArray, counted: BoolArray) -> tuple[flo
     np.multiply(gaps, reach, out=weighted, where=counted)
     h, s = np.unravel_index(int(weighted.argmin()), weighted.shape)
     return float(weighted[h, s]), (int(h), int(s))
-
-
-def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
-    """Compute ε = sup over policies π of |J_loss(π) − J_model(π)|, by two backups of the difference.
-
-    Parameters
-    ----------
-    mdp : MDP
-    loss, model : array_like [H, S, A]
-        The loss, and what was expected instead of it.
-
-    Returns
-    -------
-    float
-        Over the policies that both allow; infinite if one of them allows what the other does not.
-
-    Raises
-    ------
-    InputError
-        If `loss` or `model` has another shape or an entry that is no number.
-
-    Examples
-    --------
-    >>> import normalfan as nf
-    >>> nf.value_error(nf.MDP([[0, 0]], initial=0, horizon=1), [[[1.0, 2.0]]], model=[[[1.5, 1.0]]])
-    1.0
-    """
-    truth, expected = as_loss(mdp, loss), as_loss(mdp, model, "model")
-    forbidden = truth == np.inf
-    if ((forbidden != (expected == np.inf)) & mdp.reachable[:, :, None]).any():
-        return np.inf
-    truth, expected = (np.where(forbidden, 0.0, numbers) for numbers in (truth, expected))
-    with np.errstate(over="ignore"):
-        over, under = (np.where(forbidden, np.inf, part) for part in (truth - expected, expected - truth))
-    return max(abs(finite_backup(mdp, part, "loss - model").value(mdp)) for part in (over, under))
 
 
 def detect(

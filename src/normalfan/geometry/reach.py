@@ -186,8 +186,4 @@ def reach_ceiling(face: Face) -> FloatArray:
 
 def is_unbranched(face: Face) -> bool:
     """Whether chance plays no part on the face: one start, one successor of every kept pair."""
-    transitions = face.mdp.transitions
-    successors = [np.diff(transitions.csr(k).indptr) for k in range(transitions.n_kernels)]
-    return face.mdp.has_certain_start and all(
-        (successors[h % len(successors)][mask.reshape(-1)] == 1).all() for h, mask in enumerate(face.mask)
-    )
+    return face.mdp.has_certain_start and all(kept.kernel.nnz == len(kept.states) for kept in kept_rows(face))

@@ -256,7 +256,7 @@ class _Bridge:
             if known is not None:
                 plans, now = (np.stack(part) for part in zip(*(rows[t] for t in some), strict=True))
                 kept = plans == 0.0 if now.max() < np.inf else completed(plans == 0.0, now < np.inf)
-                paid = known.price(kept, now)
+                paid = known(kept, now)
                 ends[some] = np.minimum(paid, prices[some])  # not more, but for rounding
 
     def _dynamics_alone(self, rounds: list[int], rows: Mapping[int, Rows]) -> None:
