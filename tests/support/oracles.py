@@ -6,6 +6,7 @@ Nothing here is shared with the package.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
@@ -16,7 +17,13 @@ Pairs = dict[tuple[int, int], Fraction]
 
 def exact_values(problem: Problem, loss: np.ndarray) -> tuple[list[list[Fraction]], np.ndarray]:
     """V [H+1][S] and the optimal actions [H, S, A], in rationals."""
+    return _exact_values(problem, np.asarray(loss, dtype=np.int64).tobytes())
+
+
+@lru_cache(maxsize=32)  # value, mask and price of a round ask for the same
+def _exact_values(problem: Problem, numbers: bytes) -> tuple[list[list[Fraction]], np.ndarray]:
     horizon, n_states, n_actions = problem.shape
+    loss = np.frombuffer(numbers, dtype=np.int64).reshape(problem.shape)
     values = [[Fraction(0)] * n_states for _ in range(horizon + 1)]
     optimal = np.zeros(problem.shape, dtype=bool)
     for h in reversed(range(horizon)):
@@ -54,6 +61,7 @@ def exact_mask(problem: Problem, loss: np.ndarray) -> np.ndarray:
 def exact_restricted_value(problem: Problem, mask: np.ndarray, loss: np.ndarray) -> Fraction:
     """Min ⟨u, ℓ⟩ over the face with this mask, as a difference of raw values, not of advantages."""
 
+    @cache
     def value(h: int, s: int) -> Fraction:
         if h == problem.shape[0]:
             return Fraction(0)

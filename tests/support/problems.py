@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from normalfan import MDP
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """A problem in integers, so that floats and exact rationals can both be made of it."""
 
@@ -46,13 +47,19 @@ class Problem:
         return bool(((self.counts > 0).sum(axis=-1) == 1).all())
 
     def probability(self, h: int, s: int, a: int) -> dict[int, Fraction]:
-        row = self.counts[h, s, a]
-        total = int(row.sum())
-        return {int(j): Fraction(int(row[j]), total) for j in np.flatnonzero(row)}
+        return self._rows[h][s][a]
+
+    @cached_property
+    def _rows(self) -> list[list[list[dict[int, Fraction]]]]:
+        return [[[_shares(row) for row in rows] for rows in layer] for layer in self.counts.tolist()]
 
     def initial(self) -> dict[int, Fraction]:
-        total = int(self.start.sum())
-        return {int(s): Fraction(int(self.start[s]), total) for s in np.flatnonzero(self.start)}
+        return _shares(self.start.tolist())
+
+
+def _shares(counts: list[int]) -> dict[int, Fraction]:
+    total = sum(counts)
+    return {j: Fraction(count, total) for j, count in enumerate(counts) if count}
 
 
 def random_problem(rng: np.random.Generator, *, rounds: int | None = None) -> Problem:
