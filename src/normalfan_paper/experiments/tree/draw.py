@@ -39,7 +39,7 @@ def _identity(frame: polars.DataFrame, folder: Path) -> list[Path]:
     bit = identity.filter(pl.col("horizon") == longest)
     axes.plot(
         longest - bit["layer"] + 1, bit["separable_bit"], "x", color=COLOURS["grey"], markersize=3,
-        label="one bit of a separable chain",
+        label="separable chain",
     )  # fmt: skip
     worst = max(deviations(identity).values())
     axes.set_xlabel("steps from the crossing on, H − h + 1")

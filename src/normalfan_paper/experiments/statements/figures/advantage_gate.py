@@ -35,7 +35,7 @@ def draw(folder: Path) -> Sequence[Path]:
             markersize=3, elinewidth=1, capsize=2, label=label,
         )  # fmt: skip
     top.axhline(0.0, color=COLOURS["black"], linewidth=0.8)
-    top.set(ylabel="advantage Â ± cβ")
+    top.set(ylabel="advantage Â ± cβ", ylim=(-0.2, 0.6))  # room for the legend
     top.set_title("Confidence bands of 13 actions")
     top.legend(loc="upper left")
     bottom.semilogy(places, plain, "x--", color=COLOURS["grey"], label="mirror descent")
@@ -49,7 +49,7 @@ def draw(folder: Path) -> Sequence[Path]:
                     textcoords="offset points", ha="right", fontsize=SMALL)  # fmt: skip
     bottom.set(xlabel="action, by its advantage", ylabel="probability")
     bottom.set_title(f"After {ROUNDS} rounds of one loss, η = {ETA:g}")
-    bottom.legend(loc="lower left")
+    bottom.legend(loc="center right")
     return save_figure(figure, folder, "advantage-gate")
 
 
