@@ -193,12 +193,8 @@ def _rounds(
     problems: tuple[MDP, ...], losses: Losses, dynamics_of_round: npt.ArrayLike | None
 ) -> tuple[LossStream, Iterator[tuple[MDP, FloatArray]]]:
     """The losses as a stream, and each round's problem and loss, one by one."""
-    moving = None if dynamics_of_round is None else MovingStream(problems, losses, dynamics_of_round)
-    if moving is None and len(problems) > 1:
-        raise InputError(
-            "dynamics_of_round is missing, but several problems do not tell which one a round has: pass the "
-            "index of each round's."
-        )
+    is_moving = len(problems) > 1 or dynamics_of_round is not None
+    moving = MovingStream(problems, losses, dynamics_of_round) if is_moving else None
     mdp, stream = problems[0], as_stream(losses) if moving is None else moving.losses
     # From an unknown number of rounds one by one: the next may depend on what the learner does.
     at_once = 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)

@@ -112,7 +112,7 @@ def test_a_failed_save_leaves_the_old_snapshot(tmp_path: Path, monkeypatch: pyte
     def disk_full(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("normalfan.pricing.monitor.pack_arrays", disk_full)
+    monkeypatch.setattr("normalfan.array_files.pack_arrays", disk_full)
     with pytest.raises(OSError, match="no space"):
         monitor.save(path)
     assert nf.Monitor.load(path).rounds == 0

@@ -61,7 +61,7 @@ def fleet(
     Example:  normalfan fleet fleet.parquet --workers 8 --out priced
     """
     from normalfan.jobs import price_fleet
-    from normalfan.pricing.plans import keeping, plans_of_age
+    from normalfan.pricing.crossing import keeping, plans_of_age
 
     plan = options.plan_kept(against)
     kept = plans_of_age(plan)

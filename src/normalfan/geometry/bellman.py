@@ -21,6 +21,7 @@ from normalfan.problem.arrays import (
     FloatArray,
     IntArray,
     check_shape,
+    first_index,
     read_distributions,
     read_numbers,
     read_only,
@@ -171,3 +172,42 @@ def as_deterministic_policy(mdp: MDP, actions: IntArray, allowed: BoolArray | No
     chosen = actions >= 0
     policy[chosen] = np.eye(mdp.n_actions)[actions[chosen]]
     return policy
+
+
+def policy_of_actions(mdp: MDP, actions: npt.NDArray[np.generic]) -> FloatArray:
+    """The policy [H, S, A] that takes these actions [H, S]; nothing is said where they are -1."""
+    check_shape("against", actions.shape, mdp.shape[:2], "give an action for every step and state")
+    unknown = ~np.isin(actions, range(-1, mdp.n_actions))
+    if unknown.any():
+        where = first_index(unknown)
+        raise InputError(
+            f"against{list(where)} is {actions[where]}, but an action is an index from 0 to "
+            f"{mdp.n_actions - 1} (-1: none, as the plan is never there): check the numbering."
+        )
+    return np.asarray(actions[:, :, None] == range(mdp.n_actions), dtype=np.float64)
+
+
+def completed_plan(mdp: MDP, policy: FloatArray, source: str) -> FloatArray:
+    """A policy [H, S, A] with rows of zeros where `source` says nothing: refused where the plan can be.
+
+    There it may not do either what the problem never allows; what a round forbids is another thing.
+    """
+    silent = np.asarray(~policy.any(axis=2))
+    reached = mdp.initial > 0
+    for h in range(mdp.horizon):
+        stuck = silent[h] & reached
+        if stuck.any():
+            state = mdp.labels.state(int(stuck.argmax()))
+            raise InputError(
+                f"{source} has no action for state {state} at step {mdp.labels.step(h)}, but the plan can be "
+                f"there: add it."
+            )
+        moves = (policy[h] > 0) & reached[:, None]
+        if mdp.allowed is not None and (never := moves & ~mdp.allowed[h]).any():
+            s, a = first_index(never)
+            raise InputError(
+                f"{source} takes action {mdp.labels.action(a)} in state {mdp.labels.state(s)} at step "
+                f"{mdp.labels.step(h)}, but the model never allows it there: choose another action."
+            )
+        reached = mdp.transitions.push(h, moves.astype(float)) > 0
+    return as_policy(mdp, np.where(silent[:, :, None], uniform_policy(mdp), policy))

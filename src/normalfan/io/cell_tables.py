@@ -22,11 +22,10 @@ from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.files import check_memory
-from normalfan.geometry.bellman import as_policy, occupancy
+from normalfan.geometry.bellman import as_policy, completed_plan, occupancy
 from normalfan.io import frames, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.io.tables import Names, Table
-from normalfan.pricing.plans import completed_plan
 from normalfan.problem.arrays import FloatArray, first_index
 from normalfan.problem.losses import (
     ArrayLosses,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from itertools import islice
+from itertools import chain, count, islice
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +34,12 @@ from normalfan.problem.losses import (
     Negated,
     Shape,
     are_rewards,
+    as_allowed,
     as_stream,
-    forbid,
     names_of_rounds,
+    numbered,
 )
-from normalfan.problem.mdp import MDP, check_way_on
+from normalfan.problem.mdp import MDP
 
 Problems: TypeAlias = MDP | Sequence[MDP] | Iterable[tuple[MDP, npt.ArrayLike]]
 """One problem, K of them, or pairs of a problem and a loss [H, S, A], one for each round."""
@@ -47,11 +49,20 @@ MovingBlock: TypeAlias = tuple[int, int, FloatArray, tuple[MDP, ...]]
 
 PAIRS_AT_ONCE = 56
 
+NO_ROUND = "losses have no round, but a stream needs at least one: check the source."
+
 
 class MovingStream:
     """A stream whose rounds have problems of their own."""
 
-    def __init__(self, problems: Sequence[MDP], losses: Losses, dynamics_of_round: npt.ArrayLike) -> None:
+    def __init__(
+        self, problems: Sequence[MDP], losses: Losses, dynamics_of_round: npt.ArrayLike | None
+    ) -> None:
+        if dynamics_of_round is None:
+            raise InputError(
+                "dynamics_of_round is missing, but several problems do not tell which one a round has: pass "
+                "the index of each round's."
+            )
         self.problems = same_once(problems)
         self.of_round = _read_numbers_of_problems(dynamics_of_round, len(problems))
         self.by_source: LossesOfProblems | None = None
@@ -60,20 +71,22 @@ class MovingStream:
             self.by_source = LossesOfProblems(self.problems, losses, self.of_round)
             losses = Negated(self.by_source) if are_rewards(losses[0]) else self.by_source
         else:
-            first = {problem: k for k, problem in reversed(list(enumerate(self.problems)))}
-            self.of_round = np.array(
-                [first[self.problems[k]] for k in self.of_round.tolist()], dtype=np.int64
-            )
+            first = [self.problems.index(problem) for problem in self.problems]
+            self.of_round = read_only(np.array(first)[self.of_round])
         self.losses = as_stream(losses)
         if self.losses.n_rounds not in (None, len(self.of_round)):
             raise _other_length(len(self.of_round), str(self.losses.n_rounds))
 
+    @property
+    def is_one_problem(self) -> bool:
+        """Whether no round has another problem, and no more has to be read to know that."""
+        return len({*self.problems}) == 1 and self.losses.n_rounds is not None
+
     def blocks(self, rounds: int) -> Iterator[MovingBlock]:
         """Blocks of at most `rounds` new rounds, each after the last round so far."""
         done, of_round = 0, self.of_round.tolist()
-        for block in self.losses.blocks(self.problems[0].shape, rounds):
-            shared = min(done, 1)
-            first, done = done - shared, done + len(block) - shared
+        for first, shared, block in numbered(self.losses.blocks(self.problems[0].shape, rounds)):
+            done = first + len(block)
             if done > len(of_round):
                 raise _other_length(len(of_round), "more")
             yield first, shared, block, tuple(self.problems[k] for k in of_round[first:done])
@@ -85,9 +98,7 @@ class MovingStream:
         for first, shared, block, problems in self.blocks(at_once):
             check_losses("losses", block, offset=(first,))
             for row in range(shared, len(block)):
-                mdp, loss = problems[row], forbid(problems[row], block[row])
-                check_way_on(mdp, loss < np.inf, f"losses[{first + row}]")
-                yield mdp, loss
+                yield problems[row], as_allowed(problems[row], block[row], first + row)
 
     def at_source(self, rounds: Sequence[int], problem: MDP) -> FloatArray | None:
         """[n, H, S, A]: the losses that `problem` would have had in these rounds; None if not told apart."""
@@ -95,6 +106,38 @@ class MovingStream:
             return None
         losses = self.by_source.under(self.problems.index(problem), rounds)
         return -losses if are_rewards(self.losses) else losses
+
+
+class ArrivingPairs:
+    """Rounds that are pairs of problem and loss, read as they arrive."""
+
+    is_one_problem = False  # as far as one can know
+    at_source = None
+
+    def __init__(self, pairs: Iterable[tuple[MDP, npt.ArrayLike]]) -> None:
+        arriving = map(_read_pair, count(), pairs)
+        begin = list(islice(arriving, 1))
+        if not begin:
+            raise InputError(NO_ROUND)
+        self.problems = (begin[0][0],)
+        self.losses = IterableLosses(self._losses(chain(begin, arriving)))
+        self.of_round: Any = list[int]()  # of the rounds read so far
+        self._of_block = list[MDP]()  # the problems of the block that is being read
+
+    def blocks(self, rounds: int) -> Iterator[MovingBlock]:
+        """As of `MovingStream`."""
+        losses = self.losses.blocks(self.problems[0].shape, min(rounds, PAIRS_AT_ONCE))
+        for first, shared, block in numbered(losses):
+            yield first, shared, block, tuple(self._of_block)
+            del self._of_block[:-1]
+
+    def _losses(self, pairs: Iterable[tuple[MDP, Any]]) -> Iterator[Any]:
+        known, numbers = WeakValueDictionary[str, MDP](), dict[str, int]()  # equal ones are one object
+        for t, (problem, loss) in enumerate(pairs):
+            check_same_spaces(self.problems[0], problem, f"the problem of round {t}")
+            self._of_block.append(known.setdefault(problem.fingerprint, problem))
+            self.of_round.append(numbers.setdefault(problem.fingerprint, len(numbers)))
+            yield loss
 
 
 class LossesOfProblems(LossStream):
@@ -115,7 +158,7 @@ class LossesOfProblems(LossStream):
                     f"whatever the problem: give all the same, as rewards or none."
                 )
         self.coefficients = factored[0].coefficients
-        self.transposed = [one.features.T.tocsr() for one in factored]
+        self.factored = factored
         self.of_round = of_round
         self.shape = problems[0].shape
         self.round_names = names_of_rounds(streams[0])
@@ -126,8 +169,8 @@ class LossesOfProblems(LossStream):
 
     def under(self, k: int, rounds: Sequence[int] | IntArray) -> FloatArray:
         """[n, H, S, A]: these rounds' coefficients with the features of problem k."""
-        losses: FloatArray = (self.transposed[k] @ self.coefficients[rounds].T).T
-        return losses.reshape(-1, *self.shape)
+        losses: FloatArray = self.factored[k].formed(self.coefficients[rounds], self.shape)
+        return losses
 
     def part(self, rows: slice | Sequence[int], names: Sequence[str] | None) -> LossesOfProblems:
         """Some of the rounds, as `rounds_of` asks for them."""
@@ -156,26 +199,6 @@ def rounds_again(
     of_round = np.zeros(len(motion.prices), dtype=int) if motion.moved is None else motion.moved.dynamics
     moving = MovingStream(every, losses, of_round)
     return lambda t: moving.problems[moving.of_round[t]], moving.losses
-
-
-def blocks_of_pairs(pairs: Iterable[tuple[MDP, npt.ArrayLike]]) -> Iterator[MovingBlock]:
-    """Blocks of a stream of pairs of problem and loss, as they arrive."""
-    arriving, known = iter(pairs), dict[str, MDP]()
-    first, problems, rows = 0, list[MDP](), list[FloatArray]()
-    while True:
-        shared = len(rows)
-        for number, pair in enumerate(islice(arriving, PAIRS_AT_ONCE), first + shared):
-            problem, loss = _read_pair(number, pair)
-            if problems:
-                check_same_spaces(problems[0], problem, f"the problem of round {number}")
-            problems.append(known.setdefault(problem.fingerprint, problem))
-            rows.append(next(IterableLosses([loss]).blocks(problem.shape, 1))[0])
-        if len(rows) == shared:
-            return
-        yield first, shared, np.stack(rows), tuple(problems)
-        first += len(rows) - 1
-        problems, rows = problems[-1:], rows[-1:]
-        known = {problems[0].fingerprint: problems[0]} if len(known) > PAIRS_AT_ONCE else known
 
 
 def same_once(problems: Sequence[MDP]) -> tuple[MDP, ...]:

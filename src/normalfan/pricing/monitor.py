@@ -18,27 +18,23 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from normalfan.array_files import pack_arrays, unpack_arrays
+from normalfan.array_files import unpack_arrays, write_npz
 from normalfan.errors import InputError
-from normalfan.files import written_atomically
 from normalfan.geometry.change import check_same_spaces
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.motion import CostliestCell, PricedMotion
+from normalfan.pricing.motion import CostliestCell, motion_of
 from normalfan.pricing.moving import MovingPricer
-from normalfan.pricing.stream import motion_of
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP, mdp_from_arrays, mdp_to_arrays
 from normalfan.text import counted, html_table, number
 
 SNAPSHOT_SCHEMA = 1
-
-MOST_PROBLEMS = 64
-"""Dynamics that a monitor remembers, to know them when they come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +117,9 @@ class Monitor:
         self.rounds = 0
         self._sum = Fraction(0)  # exact, so that the total is that of the batch to the last bit
         self._previous: FloatArray | None = None
-        self._moving = MovingPricer(ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
-        self._problems = {mdp.fingerprint: mdp}  # met so far: equal ones are one object
-        self.pricer = self._moving.dynamics(mdp).pricer
+        self._moving = MovingPricer(ties=ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
+        self._problems = WeakValueDictionary({mdp.fingerprint: mdp})  # so that equal ones are one object
+        self.pricer = self._moving.dynamics(mdp)
 
     @property
     def total(self) -> float:
@@ -162,23 +158,23 @@ class Monitor:
         which of them it is. `problems` are the dynamics of each, if they move.
         """
         known = [] if self._previous is None else [self._previous]
-        own = self._as_known(problems or [self.mdp] * len(losses))
+        given = problems or [self.mdp] * len(losses)
+        own = [self._problems.setdefault(problem.fingerprint, problem) for problem in given]
         before = self.mdp if known else own[0]
         changed = [one is not last for last, one in pairwise([before, *own])]
         place = (numbers[0] - len(known), len(known), np.stack([*known, *losses]))
-        if any(changed) or before is not self.mdp:
+        if any(changed):
             told = self._moving(*place, [before] * len(known) + own)
-            motion = motion_of(told, None, self.mdp.labels, dynamics=np.cumsum(changed))
+            motion = motion_of(told, np.cumsum(changed), labels=before.labels)
         else:
-            motion = PricedMotion(**self.pricer(*place), labels=self.mdp.labels)
-        columns = {name: column.tolist() for name, column in motion.columns().items()}
+            motion = motion_of(self._moving.dynamics(before)(*place), None, labels=before.labels)
+        columns = {name: column.tolist() for name, column in motion.columns().items() if name != "dynamics"}
         priced, exact = [], self._sum
         for t, (called, by_step) in enumerate(zip(numbers, motion.by_step.tolist(), strict=True)):
             row = {name: column[t] for name, column in columns.items()}
             if motion.moved is not None:
                 moved = MovedRound(**{one.name: row.pop(one.name) for one in fields(MovedRound)})
-                row = {name: row[name] for name in row if name != "dynamics"}
-                row |= {"moved": moved if changed[t] else None}
+                row["moved"] = moved if changed[t] else None
             exact += Fraction(row["price"])
             if exact > sys.float_info.max:
                 raise InputError(
@@ -188,25 +184,15 @@ class Monitor:
             row |= {"by_step": tuple(by_step), "costliest": motion.costliest_cell(t)}
             priced.append((PricedRound(called, **row), float(exact)))
         self._previous, self._sum, self.rounds = losses[-1], exact, self.rounds + len(losses)
-        if own[-1] is not self.mdp:
-            self.mdp, self.pricer = own[-1], self._moving.dynamics(own[-1]).pricer
+        self.mdp, self.pricer = own[-1], self._moving.dynamics(own[-1])
         return priced
-
-    def _as_known(self, problems: Sequence[MDP]) -> list[MDP]:
-        """The problems, each that was met before as the object that it was then."""
-        if len(self._problems) > MOST_PROBLEMS:
-            self._problems = {self.mdp.fingerprint: self.mdp}
-        return [
-            one if one is self.mdp else self._problems.setdefault(one.fingerprint, one) for one in problems
-        ]
 
     def save(self, path: str | Path, *, with_problem: bool = True) -> None:
         """Write a snapshot, by atomic rename; without the problem it is small, and `load` needs it."""
         arrays = self.to_arrays()
         if with_problem:
             arrays |= {f"problem_{name}": a for name, a in mdp_to_arrays(self.mdp).items()}
-        with written_atomically(path) as file:
-            file.write(pack_arrays(arrays))
+        write_npz(arrays, Path(path))
 
     @classmethod
     def load(cls, path: str | Path, mdp: MDP | None = None) -> Monitor:

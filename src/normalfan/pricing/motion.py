@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,8 +13,8 @@ import numpy as np
 from normalfan.dates import periods_of
 from normalfan.errors import InputError, check_choice
 from normalfan.plots import bar_width, new_figure, round_axis
-from normalfan.pricing.plans import PREVIOUS, Plans, keeping
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
+from normalfan.pricing.crossing import PREVIOUS, Plans, keeping
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, read_only
 from normalfan.problem.mdp import Labels
 from normalfan.text import counted, html_table, number, printable
 
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 NORMS = ("l1", "l2", "linf")
 
 _NORM_NAMES = {1: "l1", 2: "l2", np.inf: "linf", "inf": "linf"}
+
+COLUMNS = (
+    *("prices", "values", "crossed", "dimensions", "ambiguous", "lowest_prices", "highest_prices"),
+    *("decided_exactly", "dynamics", "until_surprise", "variations", "margins", "margin_exact"),
+    *("advantage_gaps", "market_alone", "dynamics_alone", "interaction", "effective_variations"),
+    "transition_variations",
+)
+"""Arrays [T], or [T, 3] of the three norms, in the order of frames, where their names are in the singular."""
 
 # What only detail="full" fills: without it the attribute is missing, and `__getattr__` says why.
 FULL_ONLY = {"by_step", "cells", "cell_prices", "variations", "margins", "margin_exact", "advantage_gaps"}
@@ -49,7 +57,7 @@ class CostliestCell:
     best_action_index: int  # of `best_action`
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Moved:
     """What is told of a stream whose dynamics move, beside its prices."""
 
@@ -131,17 +139,17 @@ class PricedMotion:
     @property
     def until_surprise(self) -> FloatArray:
         """[T]: the price, if the old plan is given up at the first move that its dynamics held impossible."""
-        return self.prices if self.moved is None else self.moved.until_surprise
+        return self._if_moved("until_surprise", self.prices)
 
     @property
     def market_alone(self) -> FloatArray:
         """[T]: the price, had only the losses moved; by source, only their coefficients."""
-        return self.prices if self.moved is None else self._told_in_full("market_alone")
+        return self._if_moved("market_alone", self.prices)
 
     @property
     def dynamics_alone(self) -> FloatArray:
         """[T]: the price, had only the dynamics moved (the start is part of them)."""
-        return 0.0 * self.prices if self.moved is None else self._told_in_full("dynamics_alone")
+        return self._if_moved("dynamics_alone", 0.0 * self.prices)
 
     @property
     def interaction(self) -> FloatArray:
@@ -156,16 +164,16 @@ class PricedMotion:
     @property
     def transition_variations(self) -> FloatArray:
         """[T]: V^P = Σ_h max_{s,a} ‖ΔP_h(·|s,a)‖₁, how far the transitions moved."""
-        return 0.0 * self.prices if self.moved is None else self._told_in_full("transition_variations")
+        return self._if_moved("transition_variations", 0.0 * self.prices)
 
     def effective_variation(self, norm: str | float = "l1") -> FloatArray:
         """‖ℓ̃_t − ℓ_{t−1}‖ [T]: how far loss and dynamics moved together, as a loss in the old dynamics."""
         if self.moved is None:
             return self.variation(norm)
-        return in_norm(self._told_in_full("effective_variations"), norm)
+        return in_norm(self._if_moved("effective_variations", self.prices), norm)
 
-    def _told_in_full(self, name: str) -> FloatArray:
-        column: FloatArray | None = getattr(self.moved, name)
+    def _if_moved(self, name: str, otherwise: FloatArray) -> FloatArray:
+        column: FloatArray | None = otherwise if self.moved is None else getattr(self.moved, name)
         return _left_out(name) if column is None else column
 
     def costliest(self, count: int) -> IntArray:
@@ -187,31 +195,17 @@ class PricedMotion:
 
     def columns(self) -> dict[str, Any]:
         """Arrays [T] by their name in frames, files and `PricedRound`: `price`, `value`, …; no `by_step`."""
-        columns: dict[str, Any] = {
-            "price": self.prices,
-            "value": self.values,
-            "crossed": self.crossed,
-            "dimension": self.dimensions,
-            "ambiguous": self.ambiguous,
-            "lowest_price": self.lowest_prices,
-            "highest_price": self.highest_prices,
-            "decided_exactly": self.decided_exactly,
-        }
+        told = dict(vars(self))
         if self.moved is not None:
-            columns |= {"dynamics": self.moved.dynamics, "until_surprise": self.until_surprise}
-        if self._is_full:
-            columns |= {f"variation_{norm}": self.variation(norm) for norm in NORMS}
-            columns |= {
-                "margin": self.margins,
-                "margin_exact": self.margin_exact,
-                "advantage_gap": self.advantage_gaps,
-            }
-        if self._is_full and self.moved is not None:
-            columns |= {
-                name: getattr(self, name) for name in ("market_alone", "dynamics_alone", "interaction")
-            }
-            columns |= {f"effective_variation_{norm}": self.effective_variation(norm) for norm in NORMS}
-            columns["transition_variation"] = self.transition_variations
+            told |= vars(self.moved)
+            if self.moved.market_alone is not None:
+                told["interaction"] = self.interaction
+        columns: dict[str, Any] = {}
+        for name in COLUMNS:
+            if (column := told.get(name)) is not None:
+                of_one = name if name in ("ambiguous", "dynamics") else name.removesuffix("s")
+                in_norms = {f"{of_one}_{norm}": in_norm(column, norm) for norm in NORMS if column.ndim == 2}
+                columns |= in_norms or {of_one: column}
         return columns
 
     def to_frame(self, *, long: bool = False) -> polars.DataFrame:
@@ -296,6 +290,15 @@ class PricedMotion:
         )
         unsure = np.count_nonzero(self.ambiguous)
         return f"{text}, {unsure:,} ambiguous" if unsure else text
+
+
+def motion_of(columns: dict[str, Any], dynamics: IntArray | None, **about: Any) -> PricedMotion:
+    """What was priced, of columns that have those of moving dynamics beside them if rounds have numbers."""
+    told = {name: read_only(column) for name, column in columns.items()}
+    if dynamics is not None:
+        own = {one.name: told.pop(one.name) for one in fields(Moved) if one.name in told}
+        about["moved"] = Moved(read_only(dynamics), **own)
+    return PricedMotion(**told, **about)
 
 
 def _left_out(name: str) -> NoReturn:

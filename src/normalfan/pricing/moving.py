@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from itertools import groupby
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,13 +22,12 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.change import effective_loss, foreseen, transition_variation
 from normalfan.geometry.face import completed
-from normalfan.geometry.ties import TieRule
 from normalfan.pricing.blocks import BlockPricer, Columns, overflow, variations_of
 from normalfan.pricing.kernels import near_ties
 from normalfan.pricing.reading import Reader, Reading
 from normalfan.problem.arrays import BoolArray, FloatArray, check_losses
-from normalfan.problem.losses import forbid
-from normalfan.problem.mdp import MDP, check_way_on
+from normalfan.problem.losses import as_allowed, forbid
+from normalfan.problem.mdp import MDP
 
 AtSource: TypeAlias = Callable[[Sequence[int], MDP], FloatArray | None]
 """The losses [n, H, S, A] that a problem would have had in some rounds; None if they do not depend on it."""
@@ -46,33 +45,36 @@ PLAN_DETAILS = ("by_step", "cells", "cell_prices")
 CHANGES_BYTES = 2**26
 """What the readings of changes may take at a time."""
 
+MOST_PROBLEMS = 64
+"""Dynamics that are kept ready, if no more are known to come."""
 
-class Dynamics:
-    """One problem, and what prices rounds of it and plans that come from another."""
 
-    def __init__(self, mdp: MDP, pricer: BlockPricer) -> None:
-        self.mdp = mdp
-        self.pricer = pricer
-        self.reader = Reader(pricer.tables, pricer.ties, exactly=pricer.exact_when_ambiguous, everywhere=True)
+class Dynamics(BlockPricer):
+    """One problem: prices rounds of it, and plans that come from another."""
+
+    @cached_property
+    def reader_everywhere(self) -> Reader:
+        """Reads losses at every state: tomorrow's dynamics may lead anywhere."""
+        return Reader(self.tables, self.ties, exactly=self.exact_when_ambiguous, everywhere=True)
 
     def settle(self, loss: FloatArray, number: int, states: BoolArray) -> Settled | None:
         """The advantages of a loss at every state, and the size of its values; None if near-ties are open."""
         from normalfan._kernels.settling import settle
 
         loss = self._checked(loss, number)
-        advantages, tables = np.empty(loss.shape), self.pricer.tables
+        advantages, tables = np.empty(loss.shape), self.tables
         clear, size = settle(
-            loss, states, tables.per_step, *tables.rows, tables.twins, near_ties(self.mdp, self.pricer.ties),
+            loss, states, tables.per_step, *tables.rows, tables.twins, near_ties(self.mdp, self.ties),
             advantages, np.empty((2, self.mdp.n_states)),
         )  # fmt: skip
         _check_finite(advantages, loss, number)
         return (advantages, size) if clear else None
 
     def read(self, loss: FloatArray, number: int) -> Reading:
-        """A loss read with care at every state: tomorrow's dynamics may lead anywhere."""
+        """A loss read with care at every state."""
         loss = self._checked(loss, number)
         with np.errstate(over="ignore", invalid="ignore"):
-            reading = self.reader.read(loss)
+            reading = self.reader_everywhere.read(loss)
         _check_finite(reading.advantages, loss, number)
         return reading
 
@@ -90,83 +92,63 @@ class Dynamics:
         marks = np.where(self.mdp.reachable[:, :, None], reading.marks, np.int8(0))
         return dataclasses.replace(reading, marks=marks, faces=self.reader.follow(marks))
 
-    def cross(self, plans: Sequence[FloatArray], now: Sequence[FloatArray]) -> Any:
+    def cross(self, rows: Sequence[Rows]) -> Any:
         """A sweep of p_0, a_0, p_1, a_1, …: of plans and settled advantages; every second row is meant."""
-        rows = np.stack([row for pair in zip(plans, now, strict=True) for row in pair])
-        return self.pricer.sweep_settled(rows, named=False)
+        return self.sweep_settled(np.concatenate(rows), named=False)
 
     def _checked(self, loss: FloatArray, number: int) -> FloatArray:
         check_losses("losses", loss[None], offset=(number,))
-        loss = np.ascontiguousarray(forbid(self.mdp, loss))
-        if loss.max() == np.inf:
-            check_way_on(self.mdp, loss < np.inf, f"losses[{number}]")
-        return loss
+        return np.ascontiguousarray(as_allowed(self.mdp, loss, number))
 
 
 class MovingPricer:
     """Prices blocks of rounds with problems of their own; all have one shape, equal ones are one object."""
 
     def __init__(
-        self,
-        ties: TieRule,
-        *,
-        full: bool,
-        exact_when_ambiguous: bool,
-        at_source: AtSource | None = None,
-        most_problems: int = 64,
+        self, at_source: AtSource | None = None, most_problems: int = 0, *, full: bool, **options: Any
     ) -> None:
-        self.ties = ties
         self.full = full
-        self.exact_when_ambiguous = exact_when_ambiguous
-        self.at_source = at_source or _told_once
-        self.dynamics = lru_cache(most_problems)(self._dynamics)
-        self.variation = lru_cache(4 * most_problems)(transition_variation)
-        self.foreseen = lru_cache(4 * most_problems)(foreseen)
+        self.at_source = at_source or (lambda _rounds, _problem: None)
+        most = max(MOST_PROBLEMS, most_problems)
+        self.dynamics = lru_cache(most)(partial(Dynamics, full=full, **options))
+        self.variation = lru_cache(4 * most)(transition_variation)
+        self.foreseen = lru_cache(4 * most)(foreseen)
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray, problems: Sequence[MDP]) -> Columns:
         """As `BlockPricer`, with the problem of each row."""
-        runs = _runs(problems)
+        changes = [t for t in range(1, len(problems)) if problems[t] is not problems[t - 1]]
+        runs = [range(*ends) for ends in pairwise([0, *changes, len(problems)])]
+        together = _grouped(range(len(problems)), problems.__getitem__).values()
         try:
-            columns = self._by_problem(losses, runs)
+            # The rounds of each problem at once; what compares with the last one is wrong after a change.
+            columns = self._by_problem(losses, problems, [(0, rows) for rows in together])
         except InputError:
             # The sentence may count wrongly, or compare rounds that are no neighbours: say it again in order.
-            columns = self._one_by_one(first_round, losses, runs)
+            columns = self._by_problem(losses, problems, [(first_round + run[0], run) for run in runs])
         prices = columns["prices"]
         columns["until_surprise"] = prices.copy()
         if self.full:
             columns["market_alone"] = prices.copy()
             columns |= {name: np.zeros(len(prices)) for name in ("dynamics_alone", "transition_variations")}
             columns["effective_variations"] = columns["variations"].copy()
-        changes = [start for _, start, _ in runs[1:]]
         at_once = max(1, CHANGES_BYTES // (80 * math.prod(losses.shape[1:])))
         for i in range(0, len(changes), at_once):
             _Bridge(self, first_round, losses, problems, columns).cross(changes[i : i + at_once])
         return {name: column[shared:] for name, column in columns.items()}
 
-    def _by_problem(self, losses: FloatArray, runs: list[Run]) -> Columns:
-        """The rounds of each problem in one call; what compares with the last one is wrong after a change."""
-        parts: dict[MDP, list[slice]] = {}
-        for problem, start, stop in runs:
-            parts.setdefault(problem, []).append(slice(start, stop))
+    def _by_problem(
+        self, losses: FloatArray, problems: Sequence[MDP], parts: Sequence[tuple[int, Sequence[int]]]
+    ) -> Columns:
+        """Of parts with the number of the first round and the rows of one problem, all columns."""
         columns: Columns = {}
-        for problem, places in parts.items():
-            rows: Any = places[0] if len(places) == 1 else np.concatenate([np.r_[own] for own in places])
-            _put(columns, rows, self.dynamics(problem).pricer(0, 0, losses[rows]), len(losses))
+        for number, rows in parts:
+            is_run = rows[-1] - rows[0] + 1 == len(rows)  # and so a view
+            place: Any = slice(rows[0], rows[-1] + 1) if is_run else rows
+            part = self.dynamics(problems[rows[0]])(number, 0, losses[place])
+            for name, values in part.items():
+                whole = columns.setdefault(name, np.empty((len(losses), *values.shape[1:]), values.dtype))
+                whole[place] = values
         return columns
-
-    def _one_by_one(self, first_round: int, losses: FloatArray, runs: list[Run]) -> Columns:
-        columns: Columns = {}
-        for problem, start, stop in runs:
-            part = self.dynamics(problem).pricer(first_round + start, 0, losses[start:stop])
-            _put(columns, slice(start, stop), part, len(losses))
-        return columns
-
-    def _dynamics(self, mdp: MDP) -> Dynamics:
-        exactly = self.exact_when_ambiguous
-        return Dynamics(mdp, BlockPricer(mdp, self.ties, full=self.full, exact_when_ambiguous=exactly))
-
-
-Run: TypeAlias = tuple[MDP, int, int]  # a problem, and its first row and the one after its last
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -182,25 +164,21 @@ class _Bridge:
     def cross(self, changes: list[int]) -> None:
         kept = {t - 1 for t in changes}
         quick = {t: self._settle(t, t in kept) for t in _both_days(changes)}
-        clear = [t for t in changes if quick[t - 1] and quick[t]]
-        rows = {t: self._rows(t, *(one[0] for one in (quick[t - 1], quick[t]) if one)) for t in clear}
-        self._price(clear, rows)
-        open_still = sorted({*changes} - {*clear} | {*self._enclose_rounding(clear, quick)})
+        found = {t: one[0] for t, one in quick.items() if one}
+        clear = [t for t in changes if t - 1 in found and t in found]
+        rows = self._price(clear, found)
+        doubtful = sorted({*changes} - {*clear} | {*self._enclose_rounding(clear, quick)})
         readings = {
-            t: self._dynamics(t).read(self.losses[t], self._number(t)) for t in _both_days(open_still)
+            t: self._dynamics(t).read(self.losses[t], self.first_round + t) for t in _both_days(doubtful)
         }
-        rows |= {t: self._rows(t, readings[t - 1].advantages, readings[t].advantages) for t in open_still}
-        self._price(open_still, rows)
-        self._enclose(open_still, readings)
+        rows |= self._price(doubtful, {t: one.advantages for t, one in readings.items()})
+        self._enclose(doubtful, readings)
         self._end_at_surprises(changes, rows)
         if self.pricer.full:
             self._dynamics_alone(changes, rows)
-            for yesterday, rounds in _grouped(changes, lambda t: self.problems[t - 1]).items():
-                self._market_alone(self.pricer.dynamics(yesterday), rounds)
+            for yesterday, rounds in _grouped(changes, lambda t: self._dynamics(t - 1)).items():
+                self._market_alone(yesterday, rounds)
             self._measure(changes)
-
-    def _number(self, t: int) -> int:
-        return self.first_round + t
 
     def _dynamics(self, t: int) -> Dynamics:
         return self.pricer.dynamics(self.problems[t])
@@ -209,35 +187,31 @@ class _Bridge:
         states = self.problems[t].reachable
         if is_kept:
             states = states | self.problems[t + 1].reachable
-        return self._dynamics(t).settle(self.losses[t], self._number(t), states)
+        return self._dynamics(t).settle(self.losses[t], self.first_round + t, states)
 
-    def _rows(self, t: int, before: FloatArray, now: FloatArray) -> Rows:
-        """Of two days' settled advantages: the plan that is kept on day t, and those of the day."""
-        return self._dynamics(t).plan(before), now
-
-    def _price(self, rounds: list[int], rows: Mapping[int, Rows]) -> None:
+    def _price(self, rounds: list[int], advantages: Mapping[int, FloatArray]) -> dict[int, Rows]:
+        """Price changes by the settled advantages of both days; returns the rows that were swept."""
         columns = self.columns
-        for today, some in _grouped(rounds, lambda t: self.problems[t]).items():
-            dynamics = self.pricer.dynamics(today)
-            swept = dynamics.cross(*zip(*(rows[t] for t in some), strict=True))
+        rows = {t: (self._dynamics(t).plan(advantages[t - 1]), advantages[t]) for t in rounds}
+        for today, some in _grouped(rounds, self._dynamics).items():
+            swept = today.cross([rows[t] for t in some])
             if not swept.finite.all():
-                raise overflow(self._number(some[int(swept.finite[1::2].argmin())]))
+                raise overflow(self.first_round + some[int(swept.finite[1::2].argmin())])
             for name in (*PLAN_COLUMNS, *(PLAN_DETAILS if self.pricer.full else ())):
                 columns[name][some] = getattr(swept, name)[1::2]
             if self.pricer.full:
-                cells = columns["cells"][some]
-                dynamics.pricer.name_moves(self.losses[some], cells)
-                columns["cells"][some] = cells
+                columns["cells"][some] = today.name_moves(self.losses[some], columns["cells"][some])
+        return rows
 
     def _enclose_rounding(self, rounds: list[int], quick: Mapping[int, Settled | None]) -> list[int]:
         """Enclose prices where only rounding is open; the rounds in which that is too wide."""
-        wide: list[int] = []
-        for today, some in _grouped(rounds, lambda t: self.problems[t]).items():
+        columns, wide = self.columns, list[int]()
+        for today, some in _grouped(rounds, self._dynamics).items():
             sizes = np.array([one[1] for t in some if (one := quick[t])])
-            found = self.pricer.dynamics(today).reader.rounding_intervals(self.columns["prices"][some], sizes)
-            self.columns["lowest_prices"][some], self.columns["highest_prices"][some], open_still = found
-            self.columns["ambiguous"][some] = self.columns["decided_exactly"][some] = False
-            wide += np.array(some)[open_still].tolist()
+            lowest, highest, is_wide = today.reader.rounding_intervals(columns["prices"][some], sizes)
+            columns["lowest_prices"][some], columns["highest_prices"][some] = lowest, highest
+            columns["ambiguous"][some] = columns["decided_exactly"][some] = False
+            wide += np.array(some)[is_wide].tolist()
         return wide
 
     def _enclose(self, rounds: list[int], readings: Mapping[int, Reading]) -> None:
@@ -262,7 +236,7 @@ class _Bridge:
     def _dynamics_alone(self, rounds: list[int], rows: Mapping[int, Rows]) -> None:
         """The price of today's dynamics with yesterday's losses, or prices; NaN if there is no such round."""
         for t in rounds:
-            dynamics, number = self._dynamics(t), self._number(t)
+            dynamics, number = self._dynamics(t), self.first_round + t
             own = self.pricer.at_source([number - 1], dynamics.mdp)
             loss = self.losses[t - 1] if own is None else own[0]
             try:
@@ -271,26 +245,21 @@ class _Bridge:
             except InputError:
                 self.columns["dynamics_alone"][t] = np.nan
             else:
-                self.columns["dynamics_alone"][t] = dynamics.cross([rows[t][0]], [now]).prices[1]
+                self.columns["dynamics_alone"][t] = dynamics.cross([(rows[t][0], now)]).prices[1]
 
     def _market_alone(self, dynamics: Dynamics, rounds: list[int]) -> None:
         """The price of today's losses, or prices, in yesterday's dynamics; NaN if there is no such round."""
         own = self.pricer.at_source([self.first_round + t for t in rounds], dynamics.mdp)
         losses = self.losses[rounds] if own is None else own
-        alone = self.columns["market_alone"]
+        makers, alone = self.losses[[t - 1 for t in rounds]], self.columns["market_alone"]
         try:
-            alone[rounds] = self._price_pairs(dynamics, rounds, losses)
+            alone[rounds] = dynamics.price_pairs(self.first_round, makers, losses)["prices"]
         except InputError:
-            for i, t in enumerate(rounds):
-                try:
-                    alone[t] = self._price_pairs(dynamics, [t], losses[i : i + 1])[0]
-                except InputError:
-                    alone[t] = np.nan
-
-    def _price_pairs(self, dynamics: Dynamics, rounds: list[int], losses: FloatArray) -> FloatArray:
-        makers = self.losses[[t - 1 for t in rounds]]
-        prices: FloatArray = dynamics.pricer.price_pairs(self.first_round, makers, losses)["prices"]
-        return prices
+            if len(rounds) == 1:
+                alone[rounds] = np.nan
+                return
+            for t in rounds:
+                self._market_alone(dynamics, [t])
 
     def _measure(self, changes: list[int]) -> None:
         for t in changes:
@@ -303,10 +272,6 @@ class _Bridge:
             self.columns["effective_variations"][t] = variations_of(moved, number)[1]
 
 
-def _told_once(_rounds: Sequence[int], _problem: MDP) -> None:
-    """Losses that do not depend on the problem."""
-
-
 def _both_days(changes: list[int]) -> list[int]:
     return sorted({t - ago for t in changes for ago in (0, 1)})
 
@@ -316,23 +281,8 @@ def _check_finite(advantages: FloatArray, loss: FloatArray, number: int) -> None
         raise overflow(number)
 
 
-def _runs(problems: Sequence[MDP]) -> list[Run]:
-    runs, start = list[Run](), 0
-    for problem, same in groupby(problems):
-        stop = start + len(list(same))
-        runs.append((problem, start, stop))
-        start = stop
-    return runs
-
-
-def _grouped(rounds: list[int], key: Callable[[int], Any]) -> dict[Any, list[int]]:
+def _grouped(rounds: Iterable[int], key: Callable[[int], Any]) -> dict[Any, list[int]]:
     groups: dict[Any, list[int]] = {}
     for t in rounds:
         groups.setdefault(key(t), []).append(t)
     return groups
-
-
-def _put(columns: Columns, rows: Any, part: Columns, length: int) -> None:
-    for name, values in part.items():
-        whole = columns.setdefault(name, np.empty((length, *values.shape[1:]), dtype=values.dtype))
-        whole[rows] = values

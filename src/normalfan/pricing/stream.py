@@ -11,8 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import fields
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +20,23 @@ from normalfan.cores import default_threads
 from normalfan.errors import InputError, check_choice, check_whole
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.blocks import BlockPricer, Columns, PolicyPricer
-from normalfan.pricing.dynamics import MovingBlock, MovingStream, Problems, blocks_of_pairs
-from normalfan.pricing.motion import Moved, PricedMotion
+from normalfan.pricing.crossing import Against, read_plans
+from normalfan.pricing.dynamics import NO_ROUND, ArrivingPairs, MovingStream, Problems
+from normalfan.pricing.motion import PricedMotion, motion_of
 from normalfan.pricing.moving import MovingPricer
-from normalfan.pricing.plans import PREVIOUS, Against, Plans, read_plans
-from normalfan.problem.arrays import FloatArray, IntArray, read_only
-from normalfan.problem.losses import ArrayLosses, Losses, LossStream, are_rewards, as_stream, names_of_rounds
-from normalfan.problem.mdp import MDP, Labels
+from normalfan.problem.losses import (
+    ArrayLosses,
+    Losses,
+    LossStream,
+    are_rewards,
+    as_stream,
+    names_of_rounds,
+    numbered,
+)
+from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 
 Detail = Literal["full", "prices"]
-
-MOVED_COLUMNS = [column.name for column in fields(Moved)][1:]
 
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
@@ -113,121 +117,62 @@ def price_stream(
     check_choice("detail", detail, ("full", "prices"))
     if threads is not None:
         check_whole("threads", threads, "leave it out for all cores")
-    options: Any = {"full": detail == "full", "exact_when_ambiguous": exact_when_ambiguous}
+    options: Any = {"ties": ties, "full": detail == "full", "exact_when_ambiguous": exact_when_ambiguous}
+    moving: MovingStream | ArrivingPairs | None = None
     if not isinstance(mdp, MDP):
         if not (isinstance(against, str) and against == "previous"):
             raise InputError(
                 "against is not the plan of the round before, but with several problems no other is priced: "
                 "leave it out, or see nf.replan for plans that are kept longer."
             )
-        return _price_moving(mdp, losses, dynamics_of_round, ties, options, progress, threads)
-    if losses is None or dynamics_of_round is not None:
+        if losses is None:
+            moving, threads = ArrivingPairs(cast("Any", mdp)), threads or 1
+        else:
+            moving = MovingStream(list(cast("Any", mdp)), losses, dynamics_of_round)
+        mdp, stream = moving.problems[0], moving.losses
+    elif losses is None or dynamics_of_round is not None:
         raise InputError(
             "one problem takes losses and no dynamics_of_round: pass losses, or a list of problems with the "
             "number of each round's."
         )
-    stream = as_stream(losses)
+    else:
+        stream = as_stream(losses)
     threads = threads or _worthwhile_threads(mdp, stream)
-    pricer = BlockPricer(mdp, ties, **options)
-    plans = read_plans(mdp, against, stream)
     rounds = block_rounds(mdp, is_view=stream.is_view, threads=threads, n_rounds=stream.n_rounds)
-    work: Callable[..., Columns] = pricer
-    stored = stream.stored_blocks if isinstance(stream, ArrayLosses) else stream.blocks
-    blocks: Iterable[tuple[Any, ...]] = numbered(stored(mdp.shape, rounds))
-    if plans.policy is not None:
-        work = PolicyPricer(pricer, plans.policy)
-    elif plans.age != 1:
-        halves = numbered(stream.blocks(mdp.shape, max(1, rounds // 2)))  # pairs have twice as many rows
-        work, blocks = pricer.price_pairs, plans.made_for(mdp, halves)
-    columns = _all_columns(work, blocks, threads, stream.n_rounds, progress)
-    return motion_of(columns, stream, mdp.labels, plans=plans)
-
-
-def _price_moving(
-    problems: Any, losses: Losses | None, dynamics_of_round: Any, ties: TieRule, options: Any,
-    progress: bool, threads: int | None,
-) -> PricedMotion:  # fmt: skip
-    if losses is None:
-        numbers, labels = list[int](), list[Labels]()
-        pricer = MovingPricer(ties, **options)
-        blocks = _noting(blocks_of_pairs(problems), numbers, labels)
-        columns = _all_columns(pricer, blocks, threads or 1, None, progress)
-        return motion_of(columns, None, labels[0], dynamics=np.array(numbers))
-    if dynamics_of_round is None:
-        raise InputError(
-            "dynamics_of_round is missing, but several problems do not tell which one a round has: pass the "
-            "index of each round's."
-        )
-    moving = MovingStream(list(problems), losses, dynamics_of_round)
-    first, stream = moving.problems[0], moving.losses
-    if all(problem is first for problem in moving.problems) and stream.n_rounds is not None:
-        return price_stream(
-            first,
-            stream,
-            ties=ties,
-            progress=progress,
-            detail="full" if options["full"] else "prices",
-            exact_when_ambiguous=options["exact_when_ambiguous"],
-            threads=threads,
-        )
-    threads = threads or _worthwhile_threads(first, stream)
-    pricer = MovingPricer(ties, at_source=moving.at_source, most_problems=len(moving.problems), **options)
-    rounds = block_rounds(first, is_view=stream.is_view)
-    columns = _all_columns(pricer, moving.blocks(rounds), threads, len(moving.of_round), progress)
-    return motion_of(columns, stream, first.labels, dynamics=moving.of_round)
-
-
-def _all_columns(
-    work: Callable[..., Columns],
-    blocks: Iterable[tuple[Any, ...]],
-    threads: int,
-    n_rounds: int | None,
-    progress: bool,
-) -> Columns:
+    plans = read_plans(mdp, against, stream)
+    n_rounds = stream.n_rounds
+    work: Callable[..., Columns]
+    blocks: Iterable[tuple[Any, ...]]
+    if moving is not None and not moving.is_one_problem:
+        work = MovingPricer(moving.at_source, len(moving.problems), **options)
+        blocks, n_rounds = moving.blocks(rounds), len(moving.of_round) or None
+    else:
+        moving, pricer = None, BlockPricer(mdp, **options)
+        stored = stream.stored_blocks if isinstance(stream, ArrayLosses) else stream.blocks
+        work, blocks = pricer, numbered(stored(mdp.shape, rounds))
+        if plans.policy is not None:
+            work = PolicyPricer(pricer, plans.policy)
+        elif plans.age != 1:
+            halves = numbered(stream.blocks(mdp.shape, max(1, rounds // 2)))  # pairs have twice as many rows
+            work, blocks = pricer.price_pairs, plans.made_for(mdp, halves)
     parts = []
     with progress_bar("pricing", n_rounds, progress) as advance:
         for part in _in_order(work, blocks, threads):
             parts.append(part)
             advance(len(part["prices"]))
     if not parts:
-        raise InputError("losses have no round, but a stream needs at least one: check the source.")
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def motion_of(
-    columns: Columns,
-    stream: LossStream | None,
-    labels: Labels,
-    *,
-    dynamics: IntArray | None = None,
-    plans: Plans = PREVIOUS,
-) -> PricedMotion:
-    """What was priced, of columns that may have those of moving dynamics beside them."""
-    if stream is not None and are_rewards(stream):
+        raise InputError(NO_ROUND)
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if are_rewards(stream):
         columns["values"] = 0.0 - columns["values"]
-    told = {name: read_only(column) for name, column in columns.items()}
-    moved = None
-    if dynamics is not None:
-        own = {name: told.pop(name) for name in MOVED_COLUMNS if name in told}
-        moved = Moved(read_only(dynamics), **own)
-    return PricedMotion(
-        **told,
-        round_names=None if stream is None else names_of_rounds(stream),
-        labels=labels,
+    return motion_of(
+        columns,
+        None if moving is None else np.array(moving.of_round),
+        round_names=names_of_rounds(stream),
+        labels=mdp.labels,
         plans=plans,
-        moved=moved,
-        rewards=stream is not None and are_rewards(stream),
+        rewards=are_rewards(stream),
     )
-
-
-def _noting(blocks: Iterable[MovingBlock], numbers: list[int], labels: list[Labels]) -> Iterator[MovingBlock]:
-    """The blocks, while the numbers of their rounds' problems are noted, in the order of appearance."""
-    known: dict[str, int] = {}
-    for block in blocks:
-        labels.append(block[3][0].labels)
-        for problem in block[3][block[1] :]:
-            numbers.append(known.setdefault(problem.fingerprint, len(known)))
-        yield block
 
 
 def block_rounds(mdp: MDP, *, is_view: bool, threads: int = 1, n_rounds: int | None = None) -> int:
@@ -254,15 +199,6 @@ def _worthwhile_threads(mdp: MDP, stream: LossStream) -> int:
         return 1
     most = MOST_BLOCK_BYTES // (8 * round_bytes) if not stream.is_view else default_threads()
     return max(1, min(default_threads(), most))
-
-
-def numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:
-    """Each block with the number of its first round and of the rounds it shares with the last."""
-    done = 0
-    for block in blocks:
-        shared = min(done, 1)
-        yield done - shared, shared, block
-        done += len(block) - shared
 
 
 def _in_order(

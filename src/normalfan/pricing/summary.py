@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
+from normalfan.pricing.crossing import FIRST, PREVIOUS, Plans
 from normalfan.pricing.dynamics import rounds_again
 from normalfan.pricing.motion import CostliestCell, PricedMotion, norm_name
-from normalfan.pricing.plans import FIRST, PREVIOUS, Plans
 from normalfan.pricing.stream import price_stream
 from normalfan.problem.arrays import FloatArray, IntArray
 from normalfan.problem.losses import Losses, rounds_of

@@ -9,6 +9,8 @@ them and says so (`axes="TSA"`): axes are never guessed from a shape.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -233,11 +235,18 @@ class FactoredLosses(LossStream):
                 f"features have {self.features.shape[1]} entries each, but the problem's losses have "
                 f"H·S·A = {np.prod(shape)} ({list(shape)}): flatten each feature as [H, S, A]."
             )
-        transposed = self.features.T.tocsr()
         for start in range(0, self.n_rounds, rounds):
-            theta = self.coefficients[max(start - 1, 0) : start + rounds]
-            # Summed feature by feature for each entry: the same bits whatever the block.
-            yield (transposed @ theta.T).T.reshape(len(theta), *shape)
+            yield self.formed(self.coefficients[max(start - 1, 0) : start + rounds], shape)
+
+    def formed(self, coefficients: FloatArray, shape: Shape) -> FloatArray:
+        """[n, H, S, A]: the losses of rounds with these coefficients [n, K]."""
+        # Summed feature by feature for each entry: the same bits whatever the rounds.
+        losses: FloatArray = (self._by_entry @ coefficients.T).T
+        return losses.reshape(-1, *shape)
+
+    @cached_property
+    def _by_entry(self) -> SparseMatrix:
+        return self.features.T.tocsr()
 
 
 class Negated(LossStream):
@@ -327,31 +336,46 @@ def rounds_of(
         case ArrayLosses():
             return ArrayLosses(stream.array[rows], stream.axes, round_names=names)
         case FactoredLosses():
-            known = {"round_names": names, "feature_names": stream.feature_names}
-            return FactoredLosses(stream.coefficients[rows], stream.features, **known)
+            some = copy(stream)
+            some.coefficients = stream.coefficients[rows]
+            some.round_names = read_names("round_names", names, some.n_rounds)
+            return some
         case Negated():
             return Negated(rounds_of(stream.stream, rows, names))
     if (part := getattr(stream, "part", None)) is not None:
-        some: LossStream = part(rows, names)
-        return some
+        return part(rows, names)  # type: ignore[no-any-return]
     raise InputError(
         f"losses are {type(stream).__name__}, but looking at a round again needs losses that can be read "
         f"again: pass an array, a file or factored losses."
     )
 
 
+def numbered(blocks: Iterable[FloatArray]) -> Iterator[tuple[int, int, FloatArray]]:
+    """Each block with the number of its first round and of the rounds it shares with the last."""
+    done = 0
+    for block in blocks:
+        shared = min(done, 1)
+        yield done - shared, shared, block
+        done += len(block) - shared
+
+
 def each_round(mdp: MDP, stream: LossStream, at_once: int) -> Iterator[FloatArray]:
     """The losses [H, S, A] of a stream, each once and validated; `at_once` are read together."""
-    done = 0
-    for block in stream.blocks(mdp.shape, at_once):
-        new = block[min(done, 1) :]
-        check_losses("losses", new, offset=(done,))
-        for loss in forbid(mdp, new):
-            check_way_on(mdp, loss < np.inf, f"losses[{done}]")
-            yield loss
-            done += 1
-    if not done:
+    block = None
+    for first, shared, block in numbered(stream.blocks(mdp.shape, at_once)):
+        check_losses("losses", block, offset=(first,))
+        for number, loss in enumerate(block[shared:], first + shared):
+            yield as_allowed(mdp, loss, number)
+    if block is None:
         raise InputError("losses have no round, but at least one is needed: check the source.")
+
+
+def as_allowed(mdp: MDP, loss: FloatArray, number: int) -> FloatArray:
+    """A checked loss [H, S, A], with inf where an action is not allowed; refused if none is left."""
+    loss = forbid(mdp, loss)
+    if loss.max() == np.inf:
+        check_way_on(mdp, loss < np.inf, f"losses[{number}]")
+    return loss
 
 
 def as_loss(mdp: MDP, loss: npt.ArrayLike, name: str = "loss") -> FloatArray:

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice
-from normalfan.geometry.bellman import as_policy, occupancy
+from normalfan.geometry.bellman import as_policy, completed_plan, occupancy
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.plots import literal, new_figure
-from normalfan.pricing.plans import completed_plan
 from normalfan.problem.arrays import BoolArray, FloatArray, check_finite, check_shape, read_numbers, read_only
 from normalfan.problem.losses import Losses
 from normalfan.problem.mdp import MDP

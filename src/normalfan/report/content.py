@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from normalfan.pricing.crossing import FIRST, PREVIOUS, Plans, keeping
 from normalfan.pricing.motion import PricedMotion
-from normalfan.pricing.plans import FIRST, PREVIOUS, Plans, keeping
 from normalfan.pricing.summary import NEGLIGIBLE, MovedSummary, Summary
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.regret import Decomposition

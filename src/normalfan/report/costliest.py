@@ -26,14 +26,13 @@ from normalfan.errors import InputError
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import optimal_face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.pricing.crossing import Crossing
+from normalfan.pricing.crossing import Crossing, Plans, price, price_policy
 from normalfan.pricing.dynamics import rounds_again
 from normalfan.pricing.kernels import Tables
 from normalfan.pricing.motion import PricedMotion
-from normalfan.pricing.plans import last_two
 from normalfan.pricing.summary import ranks_from_largest
 from normalfan.problem.arrays import FloatArray
-from normalfan.problem.losses import Losses
+from normalfan.problem.losses import Losses, LossStream, rounds_of
 from normalfan.problem.mdp import MDP, Labels
 from normalfan.report.fan import MOST_CELLS
 from normalfan.text import amount, number, percent
@@ -155,8 +154,8 @@ def read_costliest(
     paid = np.zeros(shape[:2])
     for t in sorted({*attributed, *listed}):
         now, before = problem_of(t), problem_of(max(t - 1, 0))
-        near = last_two(now, stream, t)
-        crossing = motion.plans.crossing(now, stream, t, near, before, ties=ties)
+        near = _last_two(now, stream, t)
+        crossing = _crossing(motion.plans, now, stream, t, near, before, ties)
         if t in attributed:
             paid += crossing.attribution.sum(axis=2)
         if t in listed:
@@ -167,8 +166,27 @@ def read_costliest(
         attributed=len(attributed),
         attributed_price=math.fsum(motion.prices[attributed]),
         centre=centre,
-        around={t: np.array(last_two(problem_of(t), stream, t)[-1]) for t in nearby},
+        around={t: np.array(_last_two(problem_of(t), stream, t)[-1]) for t in nearby},
     )
+
+
+def _crossing(
+    plans: Plans, mdp: MDP, stream: LossStream, t: int, near: FloatArray, before: MDP, ties: TieRule
+) -> Crossing:
+    """What the plan of round t costs, and where; `near`: see `_last_two`; `before`: the last problem."""
+    loss = near[-1]
+    if plans.policy is not None:
+        return price_policy(mdp, plans.policy, loss, ties=ties)
+    if plans.forecasts is not None:
+        maker = _last_two(mdp, plans.forecasts, t)[-1]
+    else:
+        maker = near[0] if plans.age == 1 else _last_two(mdp, stream, t - plans.age if plans.age else 0)[-1]
+    return price(optimal_face(before, maker, ties=ties).under(mdp), loss, ties=ties)
+
+
+def _last_two(mdp: MDP, stream: LossStream, t: int) -> FloatArray:
+    """[2, H, S, A]: the losses of the rounds t − 1 and t, read again; of round 0 alone if t is 0."""
+    return next(rounds_of(stream, slice(max(t - 1, 0), t + 1)).blocks(mdp.shape, 2))
 
 
 def most_expensive(prices: FloatArray, *, share: float, at_most: int) -> list[int]:
