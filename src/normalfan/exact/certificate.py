@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from normalfan.exact.rational_json import canonical_text, decode, parse
+from normalfan.exact.rational_json import canonical_text, read_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = tuple[tuple[int, Fraction], ...]  # (next state, probability > 0), by state
 Kernel: TypeAlias = tuple[Row, ...]  # [S·A], row s·A + a
+WholeRow: TypeAlias = tuple[list[tuple[int, int]], int]  # (next state, weight), and what to divide them by
 Loss: TypeAlias = tuple[tuple[tuple[Fraction | None, ...], ...], ...]  # [H][S][A]; None: not allowed
+Costs: TypeAlias = Sequence[Sequence[Fraction | None]]  # [S][A] of one step
 Values: TypeAlias = tuple[tuple[Fraction, ...], ...]  # [H][S]
 Advantages: TypeAlias = list[list[list[Fraction | None]]]  # [H][S][A]; None: not allowed
 
@@ -52,6 +55,19 @@ class ExactProblem:
         """The problem with the start and the dynamics that the kept plan was made for."""
         initial, kernels = self.previous_initial or self.initial, self.previous_kernels or self.kernels
         return replace(self, initial=initial, kernels=kernels)
+
+    def rows(self, h: int, s: int) -> list[WholeRow]:
+        """The moves of every action at one state."""
+        kernel = self._whole[h % len(self.kernels)]
+        return kernel[s * self.n_actions : (s + 1) * self.n_actions]
+
+    @cached_property
+    def _whole(self) -> list[list[WholeRow]]:
+        def whole(row: Row) -> WholeRow:
+            total = math.lcm(*(p.denominator for _, p in row))
+            return [(state, p.numerator * (total // p.denominator)) for state, p in row], total
+
+        return [[whole(row) for row in kernel] for kernel in self.kernels]
 
     def digest(self) -> str:
         """The SHA-256 of the problem's canonical text, in hexadecimal."""
@@ -85,8 +101,7 @@ class Certificate:
     def _repr_html_(self) -> str:
         from normalfan.text import html_table
 
-        problem = self.problem
-        sizes = (problem.horizon, problem.n_states, problem.n_actions)
+        sizes = (self.problem.horizon, self.problem.n_states, self.problem.n_actions)
         row = (f"{self._decimal_price:.12g}", *sizes, f"{self.input_hash[:12]}…")
         return html_table("Certificate", ("price", "steps", "states", "actions", "input_hash"), [row])
 
@@ -118,7 +133,7 @@ class Certificate:
     @staticmethod
     def from_json(text: str) -> Certificate:
         """Read what `to_json` wrote; whether the numbers prove anything is left to `check_certificate`."""
-        return cast("Certificate", decode(Certificate, parse(text), "certificate"))
+        return cast("Certificate", read_text(Certificate, text, "certificate"))
 
 
 @dataclass(frozen=True)
@@ -260,46 +275,32 @@ def _dead_ends(problem: ExactProblem, loss: Loss, name: str) -> Iterator[str]:
     for h, layer in enumerate(loss):
         after: set[int] = set()
         for s in sorted(reached):
-            allowed = [
-                row for own, row in zip(layer[s], _rows(problem, h, s), strict=True) if own is not None
-            ]
+            pairs = zip(layer[s], problem.rows(h, s), strict=True)
+            allowed = [row for own, (row, _) in pairs if own is not None]
             if not allowed:
                 yield f"{name} allows no action where some policy can be{_at(h, s)}"
             after.update(state for row in allowed for state, _ in row)
         reached = after
 
 
-def advantages_of(problem: ExactProblem, loss: Loss, values: Values) -> Advantages:
+def advantages_of(problem: ExactProblem, loss: Sequence[Costs], values: Values) -> Advantages:
     """The advantages A[h][s][a] = loss + expected next value - value."""
     after_the_end = (Fraction(0),) * problem.n_states
     advantages = []
     for h, after in enumerate((*values[1:], after_the_end)):
-        mean = _mean_of(dict(enumerate(after)))
+        # A common denominator once for all rows.
+        unit = math.lcm(*(value.denominator for value in after))
+        in_units = [value.numerator * (unit // value.denominator) for value in after]
         layer = []
         for s, value in enumerate(values[h]):
-            pairs = zip(loss[h][s], _rows(problem, h, s), strict=True)
-            layer.append([None if own is None else own + mean(row) - value for own, row in pairs])
+            here: list[Fraction | None] = [None] * problem.n_actions
+            for a, (own, (weights, total)) in enumerate(zip(loss[h][s], problem.rows(h, s), strict=True)):
+                if own is not None:
+                    ahead = sum(weight * in_units[state] for state, weight in weights)
+                    here[a] = own + Fraction(ahead, total * unit) - value
+            layer.append(here)
         advantages.append(layer)
     return advantages
-
-
-def _rows(problem: ExactProblem, h: int, s: int) -> Kernel:
-    """The transitions of every action at one state."""
-    kernel = problem.kernels[h % len(problem.kernels)]
-    return kernel[s * problem.n_actions : (s + 1) * problem.n_actions]
-
-
-def _mean_of(after: Mapping[int, Fraction]) -> Callable[[Row], Fraction]:
-    """Expectation over one layer of values, brought to a common denominator once for all rows."""
-    denominator = math.lcm(*(value.denominator for value in after.values()))
-    numerators = {s: v.numerator * (denominator // v.denominator) for s, v in after.items()}
-
-    def mean(row: Row) -> Fraction:
-        common = math.lcm(*(p.denominator for _, p in row))
-        total = sum(p.numerator * (common // p.denominator) * numerators[s] for s, p in row)
-        return Fraction(total, common * denominator)
-
-    return mean
 
 
 def _not_optimal(advantages: Advantages, values: Values, name: str) -> Iterator[str]:
@@ -328,7 +329,7 @@ def _not_the_old_face(cert: Certificate, previous_advantages: Advantages) -> Ite
     for h, layer in enumerate(previous_advantages):
         after: set[int] = set()
         for s, here in enumerate(layer):
-            rows = _rows(cert.problem, h, s)
+            rows = cert.problem.rows(h, s)
             allowed = [own is not None for own in cert.problem.loss[h][s]]
             lost = not any(d == 0 and may for d, may in zip(here, allowed, strict=True))
             for a, kept in enumerate(cert.mask[h][s]):
@@ -341,7 +342,7 @@ def _not_the_old_face(cert: Certificate, previous_advantages: Advantages) -> Ite
                 if not kept and (here[a] == 0 or lost) and allowed[a] and s in reached:
                     yield f"mask drops an action that was optimal before{_at(h, s, a)}"
                 if kept:
-                    after.update(state for state, _ in rows[a])
+                    after.update(state for state, _ in rows[a][0])
             for name, item in (("policy", cert.policy), ("crossing_values", cert.crossing_values)):
                 if item[h][s] is None and s in reached:
                     yield f"{name} is missing where the old face goes{_at(h, s)}"
@@ -352,24 +353,21 @@ def _not_the_old_face(cert: Certificate, previous_advantages: Advantages) -> Ite
 
 def _not_cheapest(cert: Certificate, advantages: Advantages) -> Iterator[str]:
     """Condition 3: W <= A + P W for every kept action, with equality at the policy's own."""
-    problem = cert.problem
-    layers = [{s: w for s, w in enumerate(layer) if w is not None} for layer in cert.crossing_values]
-    after_the_end = dict.fromkeys(range(problem.n_states), Fraction(0))
-    for h, after in enumerate((*layers[1:], after_the_end)):
-        mean = _mean_of(after)
-        for s, value in layers[h].items():
-            rows = _rows(problem, h, s)
-            chosen = cert.policy[h][s]
-            for a in range(problem.n_actions):
-                if not cert.mask[h][s][a]:
-                    if a == chosen:
-                        yield f"policy leaves the old face{_at(h, s, a)}"
-                    continue
-                # The mask keeps only what is allowed (condition 2).
-                slack = cast("Fraction", advantages[h][s][a]) + mean(rows[a]) - value
-                if slack < 0:
+    kept_only = [
+        [[d if kept else None for d, kept in zip(*here, strict=True)] for here in zip(*layer, strict=True)]
+        for layer in zip(advantages, cert.mask, strict=True)
+    ]
+    # Where the face never goes (condition 2) no kept action leads.
+    crossing_values = tuple(tuple(w or Fraction(0) for w in layer) for layer in cert.crossing_values)
+    for h, layer in enumerate(advantages_of(cert.problem, kept_only, crossing_values)):
+        for s, here in enumerate(layer):
+            for a, slack in enumerate(here):
+                is_chosen = a == cert.policy[h][s]
+                if slack is None and is_chosen:
+                    yield f"policy leaves the old face{_at(h, s, a)}"
+                if slack is not None and slack < 0:
                     yield f"crossing_values exceeds advantage + expected next value{_at(h, s, a)}"
-                if slack > 0 and a == chosen:
+                if slack is not None and slack > 0 and is_chosen:
                     yield f"policy does not attain crossing_values{_at(h, s, a)}"
 
 
@@ -386,8 +384,9 @@ def _wrong_price(cert: Certificate, advantages: Advantages) -> Iterator[str]:
         for s, a in enumerate(actions):
             if a is not None and s in occupied:
                 collected += occupied[s] * cast("Fraction", advantages[h][s][a])
-                for state, p in _rows(cert.problem, h, s)[a]:
-                    after[state] = after.get(state, Fraction(0)) + occupied[s] * p
+                weights, total = cert.problem.rows(h, s)[a]
+                for state, weight in weights:
+                    after[state] = after.get(state, Fraction(0)) + occupied[s] * Fraction(weight, total)
         occupied = after
     if cert.price != collected:
         yield "price is not the sum of the advantages that the policy collects from the start"

@@ -18,22 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, check_whole
-from normalfan.exact.certificate import (
-    Certificate,
-    ExactProblem,
-    Kernel,
-    Loss,
-    Row,
-    Values,
-    advantages_of,
-)
+from normalfan.exact.certificate import Certificate, ExactProblem, Kernel, Loss, Values, advantages_of
 from normalfan.geometry.change import check_same_spaces
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
 
 Choices: TypeAlias = Sequence[Sequence[Sequence[int]]]  # [H][S] actions; none where never reached
-IntegerRow: TypeAlias = tuple[list[tuple[int, int]], int]  # (next state, weight), their sum
 
 
 def certify(
@@ -77,11 +68,10 @@ def certify(
     problem = read_exactly(
         mdp, previous_loss, loss, max_denominator=max_denominator, previous_mdp=previous_mdp
     )
-    rows = _integer_rows(problem)
-    previous_values, optimal = _backup(_integer_rows(problem.before), problem.previous_loss)
-    values, _ = _backup(rows, problem.loss)
+    previous_values, optimal = _backup(problem.before, problem.previous_loss)
+    values, _ = _backup(problem, problem.loss)
     kept = _old_face(problem, optimal)
-    keeping_values, cheapest = _backup(rows, problem.loss, kept)
+    keeping_values, cheapest = _backup(problem, problem.loss, kept)
     crossing = tuple(
         tuple(u - v if actions else None for u, v, actions in zip(*layer, strict=True))
         for layer in zip(keeping_values, values, kept, strict=True)
@@ -107,7 +97,7 @@ def certify(
 def exact_advantages(mdp: MDP, loss: Any) -> FloatArray:
     """[H, S, A]: Q − V in rationals, each rounded once, so that 0 is said of exact zeros only; or inf."""
     problem = read_exactly(mdp, loss, loss)
-    values, _ = _backup(_integer_rows(problem), problem.loss)
+    values, _ = _backup(problem, problem.loss)
     exact = advantages_of(problem, problem.loss, values)
     least = np.finfo(np.float64).smallest_subnormal
 
@@ -132,23 +122,23 @@ def read_exactly(
         )
         max_denominator = int(max_denominator)  # a NumPy integer is not one of Python's
     read = _reader(max_denominator)
-    before, earlier = mdp if previous_mdp is None else previous_mdp, dict[str, Any]()
+    before = mdp if previous_mdp is None else previous_mdp
     check_same_spaces(mdp, before, "previous_mdp")
-    initial, kernels = _read_distribution(mdp.initial, read, "initial"), _read_kernels(mdp, read)
+    now = then = _read_dynamics(mdp, read)
     if before.fingerprint != mdp.fingerprint:
-        own = _read_distribution(before.initial, read, "initial"), _read_kernels(before, read)
-        if own != (initial, kernels):
-            earlier = {"previous_initial": own[0], "previous_kernels": own[1]}
+        then = _read_dynamics(before, read)
+    previous_initial, previous_kernels = then if then != now else (None, None)
     return ExactProblem(
         horizon=mdp.horizon,
         n_states=mdp.n_states,
         n_actions=mdp.n_actions,
         max_denominator=max_denominator,
-        initial=initial,
-        kernels=kernels,
+        initial=now[0],
+        kernels=now[1],
         previous_loss=_read_loss(before, previous_loss, "previous_loss", read),
         loss=_read_loss(mdp, loss, "loss", read),
-        **earlier,
+        previous_initial=previous_initial,
+        previous_kernels=previous_kernels,
     )
 
 
@@ -174,8 +164,11 @@ def _read_loss(mdp: MDP, loss: npt.ArrayLike, name: str, read: Callable[[Any], F
     )
 
 
-def _read_kernels(mdp: MDP, read: Callable[[Any], Fraction]) -> tuple[Kernel, ...]:
-    kernels = []
+def _read_dynamics(
+    mdp: MDP, read: Callable[[Any], Fraction]
+) -> tuple[tuple[Fraction, ...], tuple[Kernel, ...]]:
+    """The start and the kernels."""
+    initial, kernels = _read_distribution(mdp.initial, read, "initial"), []
     for step in range(mdp.transitions.n_kernels):
         matrix, kernel = mdp.transitions.csr(step), []
         for index in range(mdp.n_states * mdp.n_actions):
@@ -186,7 +179,7 @@ def _read_kernels(mdp: MDP, read: Callable[[Any], Fraction]) -> tuple[Kernel, ..
             kernel.append(tuple(zip(matrix.indices[entries].tolist(), probabilities, strict=True)))
         kernels.append(tuple(kernel))
     # One canonical form: a kernel that never changes is stored once, however it was passed.
-    return tuple(kernels[:1] if all(kernel == kernels[0] for kernel in kernels) else kernels)
+    return initial, tuple(kernels[:1] if all(kernel == kernels[0] for kernel in kernels) else kernels)
 
 
 def _read_distribution(
@@ -204,46 +197,30 @@ def _read_distribution(
     return tuple(p / total for p in fractions)
 
 
-def _backup(
-    rows: Sequence[Sequence[IntegerRow]], loss: Loss, choices: Choices | None = None
-) -> tuple[Values, Choices]:
+def _backup(problem: ExactProblem, loss: Loss, choices: Choices | None = None) -> tuple[Values, Choices]:
     """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the a of `choices`, or all allowed; and the best a."""
     # In units of 1/D, D their common denominator, the values of a layer are integers, and candidates of the
     # layer before have *short* denominators: cheap to add and compare.
-    in_units, unit = [0] * len(loss[0]), 1
+    in_units, unit = [0] * problem.n_states, 1
     values, optimal = [], []
     for h in reversed(range(len(loss))):
-        kernel = rows[h % len(rows)]
         least, best = [], []
         for s, losses in enumerate(loss[h]):
             candidates = {}
-            for a, own in enumerate(losses):
+            for a, (own, (weights, total)) in enumerate(zip(losses, problem.rows(h, s), strict=True)):
                 if own is not None and (choices is None or a in choices[h][s]):
-                    weights, total = kernel[s * len(losses) + a]
                     ahead = Fraction(sum(weight * in_units[state] for state, weight in weights), total)
                     candidates[a] = own * unit + ahead
             least.append(min(candidates.values(), default=Fraction(0)))
             best.append(tuple(a for a, value in candidates.items() if value == least[-1]))
-        in_units, unit = _refine(least, unit)
+        # The coarsest unit in which they are whole.
+        finer = math.lcm(*(number.denominator for number in least))
+        whole = [number.numerator * (finer // number.denominator) for number in least]
+        common = math.gcd(unit * finer, *whole)
+        in_units, unit = [number // common for number in whole], unit * finer // common
         values.append(tuple(Fraction(number, unit) for number in in_units))
         optimal.append(tuple(best))
     return tuple(reversed(values)), tuple(reversed(optimal))
-
-
-def _integer_rows(problem: ExactProblem) -> list[list[IntegerRow]]:
-    def whole(row: Row) -> IntegerRow:
-        total = math.lcm(*(p.denominator for _, p in row))
-        return [(state, p.numerator * (total // p.denominator)) for state, p in row], total
-
-    return [[whole(row) for row in kernel] for kernel in problem.kernels]
-
-
-def _refine(numbers: Sequence[Fraction], unit: int) -> tuple[list[int], int]:
-    """Make fractions of 1/unit whole by passing to a finer unit, the coarsest that will do."""
-    finer = math.lcm(*(number.denominator for number in numbers))
-    whole = [number.numerator * (finer // number.denominator) for number in numbers]
-    common = math.gcd(unit * finer, *whole)
-    return [number // common for number in whole], unit * finer // common
 
 
 def _old_face(problem: ExactProblem, optimal: Choices) -> list[list[Sequence[int]]]:
@@ -254,18 +231,10 @@ def _old_face(problem: ExactProblem, optimal: Choices) -> list[list[Sequence[int
     reached = {s for s, p in enumerate(problem.initial) if p > 0}
     kept: list[list[Sequence[int]]] = []
     for h, layer in enumerate(optimal):
-        allowed = [[a for a, own in enumerate(losses) if own is not None] for losses in problem.loss[h]]
-        kept.append(
-            [
-                ([a for a in actions if a in allowed[s]] or allowed[s]) if s in reached else ()
-                for s, actions in enumerate(layer)
-            ]
-        )
-        kernel = problem.kernels[h % len(problem.kernels)]
-        reached = {
-            state
-            for s, actions in enumerate(kept[-1])
-            for a in actions
-            for state, _ in kernel[s * problem.n_actions + a]
-        }
+        kept.append([()] * problem.n_states)
+        for s in reached:
+            allowed = [a for a, own in enumerate(problem.loss[h][s]) if own is not None]
+            kept[h][s] = [a for a in layer[s] if a in allowed] or allowed
+        moves = [problem.rows(h, s)[a][0] for s in reached for a in kept[h][s]]
+        reached = {state for row in moves for state, _ in row}
     return kept

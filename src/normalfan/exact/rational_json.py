@@ -49,15 +49,15 @@ def canonical_text(value: Any) -> str:
     return json.dumps(encode(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def parse(text: str) -> object:
-    """Decode JSON text, with every way of failing turned into an `InputError`."""
+def read_text(kind: Any, text: str, where: str) -> Any:
+    """Read JSON text as a `kind`, with every way of failing turned into an `InputError`."""
     try:
-        decoded: object = json.loads(text, object_pairs_hook=each_key_once)
+        parsed = json.loads(text, object_pairs_hook=each_key_once)
     except (ValueError, RecursionError, TypeError) as error:
         raise InputError(
             f"the certificate is not JSON text with each field once ({error}), but must be: {_REMEDY}."
         ) from error
-    return decoded
+    return decode(kind, parsed, where)
 
 
 def decode(kind: Any, value: object, where: str) -> Any:
