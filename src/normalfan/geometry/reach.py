@@ -34,23 +34,6 @@ class KeptRows:
         """The reached states, [m]."""
         return self.states[self.first]
 
-    def sources(self) -> IntArray:
-        """The s of each entry of the kernel, [nnz]."""
-        return np.repeat(self.states, np.diff(self.kernel.indptr))
-
-    def sure_step(self) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-        """κ, where it may be positive: s [k], s' [k], κ [k]; and the k of each entry [nnz]."""
-        n_states = self.kernel.shape[1]
-        cells, cell, entries = np.unique(
-            self.sources() * n_states + self.kernel.indices, return_inverse=True, return_counts=True
-        )
-        start, end = np.divmod(cells, n_states)
-        least = np.full(len(cells), np.inf)
-        np.minimum.at(least, cell, self.kernel.data)
-        choices = np.bincount(self.states, minlength=n_states)
-        least[entries < choices[start]] = 0.0  # some action of s does not lead to s'
-        return start, end, least, cell
-
     def bounds_ahead(self, sure: FloatArray, some: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For each pair, [n], E sure and the bracket of the equation of `some`."""
         avoiding: FloatArray = self.kernel @ sure
@@ -81,16 +64,25 @@ def kept_rows(face: Face) -> tuple[KeptRows, ...]:
 
 def forward_pair(face: Face, rows: Sequence[KeptRows]) -> Pair:
     """Bounds on the probability of being in each state, [H, S]."""
+    n_states = face.mdp.n_states
     sure = np.zeros(face.mask.shape[:2])
     some = np.full(face.mask.shape[:2], np.inf)
     sure[0] = face.mdp.initial
     some[0] = np.where(sure[0] > 0, sure[0], np.inf)
     for h, kept in enumerate(rows[:-1]):
-        start, end, least, cell = kept.sure_step()
+        source, kernel = np.repeat(kept.states, np.diff(kept.kernel.indptr)), kept.kernel  # of each entry
+        cells, cell, entries = np.unique(
+            source * n_states + kernel.indices, return_inverse=True, return_counts=True
+        )
+        start, end = np.divmod(cells, n_states)
+        least = np.full(len(cells), np.inf)  # κ(s, s')
+        np.minimum.at(least, cell, kernel.data)
+        choices = np.bincount(kept.states, minlength=n_states)
+        least[entries < choices[start]] = 0.0  # some action of s does not lead to s'
         passed = sure[h, start] * least
-        sure[h + 1] = np.bincount(end, weights=passed, minlength=face.mdp.n_states)
-        extras = some[h, kept.sources()] * kept.kernel.data - passed[cell]
-        np.minimum.at(some[h + 1], kept.kernel.indices, extras)
+        sure[h + 1] = np.bincount(end, weights=passed, minlength=n_states)
+        extras = some[h, source] * kernel.data - passed[cell]
+        np.minimum.at(some[h + 1], kernel.indices, extras)
         some[h + 1] += sure[h + 1]
     return Pair(sure, some)
 

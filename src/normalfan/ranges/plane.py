@@ -173,7 +173,7 @@ def region(
         for corner, *found in zip(fresh, swept.gaps, swept.rises, further.rises, strict=True):
             gap, gx, gy = map(float, found)
             if gap - allowed > ROUNDING * reach * (abs(gx) + abs(gy)):
-                polygon = _clip(polygon, gx, gy, allowed - gap + gx * corner[0] + gy * corner[1])
+                polygon = _clip(polygon, -(allowed - gap + gx * corner[0] + gy * corner[1]), gx, gy)
     return _regions(today, moves, [polygon], _own_plane(today), kept=_own_plane(today), tolerance=allowed)
 
 
@@ -279,10 +279,10 @@ class _Pieces:
             self._corners = np.pad(self._corners, ((0, 0), (0, count), (0, 0)))
         self._planes[count] = plane
         for i in cut:
-            own = _below(own, plane, self._planes[i])
+            own = _clip(own, *(plane - self._planes[i]).tolist())
         self.cells.append(own)
         for i in cut:
-            self._set(i, _below(self.cells[i], self._planes[i], plane))
+            self._set(i, _clip(self.cells[i], *(self._planes[i] - plane).tolist()))
         self._set(count, own)
 
     def _set(self, i: int, cell: Polygon) -> None:
@@ -362,16 +362,10 @@ def _corners(moves: FloatArray) -> Polygon:
     return [(left, low), (right, low), (right, high), (left, high)]
 
 
-def _below(cell: Polygon, own: FloatArray, other: FloatArray) -> Polygon:
-    """The part of a cell where one plane is below another."""
-    c, gx, gy = (own - other).tolist()
-    return _clip(cell, gx, gy, -c)
-
-
-def _clip(polygon: Polygon, gx: float, gy: float, most: float) -> Polygon:
-    """The part of a convex polygon with gx·x + gy·y ≤ most (Sutherland and Hodgman)."""
+def _clip(polygon: Polygon, c: float, gx: float, gy: float) -> Polygon:
+    """The part of a convex polygon with c + gx·x + gy·y ≤ 0 (Sutherland and Hodgman)."""
     slack = ROUNDING * max((abs(gx * x) + abs(gy * y) for x, y in polygon), default=0.0)
-    over = [gx * x + gy * y - most for x, y in polygon]
+    over = [gx * x + gy * y + c for x, y in polygon]
     over = [0.0 if abs(excess) <= slack else excess for excess in over]  # on the line, but for rounding
     if max(over, default=0.0) <= 0:
         return polygon
