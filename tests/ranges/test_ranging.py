@@ -64,7 +64,7 @@ def test_the_kernel_is_a_backup_with_its_slope(seed: int) -> None:
                 np.testing.assert_allclose(swept.rises[i], np.vdot(visits, slope) - best, atol=1e-12)
         followed = today.follow(swept.picks)
         np.testing.assert_allclose(
-            followed.visits[0].reshape(-1, 8)[:, 0],
+            followed[0].reshape(-1, 8)[:, 0],
             nf.occupancy(mdp, today.policy_at(moves[0], along[0])).reshape(-1),
             atol=1e-15,
         )

@@ -66,11 +66,11 @@ def _tied(scratch, a, best, size, rule):
 
 
 @kernel
-def backups(model, allowed, scales, alpha, beta, active, rule, side, visits, visited, forced, picks, out):
+def backups(model, allowed, scales, alpha, beta, active, rule, side, visits, forced, picks, out):
     """Back up every active block of lanes: ``scales`` are u and p, ``alpha`` and ``beta`` [blocks·K·LANES].
 
-    ``visits`` [1 or blocks, H·S·A·LANES] and ``visited`` [the same, H·S] are a plan's, or empty. With
-    ``forced`` [blocks, H·S·LANES] actions are not chosen but given. Filled are ``picks``, of the same shape,
+    ``visits`` [1 or blocks, H·S·A·LANES] are a plan's, or empty. With ``forced`` [blocks, H·S·LANES] actions
+    are not chosen but given. Filled are ``picks``, of the same shape,
     and ``out`` [4, blocks·LANES]: value, its slope, the plan's cost beyond it, the slope of that.
     """
     # Arrays are taken out of their tuple once, before the loops: each access would count references.
@@ -78,14 +78,13 @@ def backups(model, allowed, scales, alpha, beta, active, rule, side, visits, vis
     indptr, indices, weights, base, ptr, features, amounts = model[5:]
     zero, infinite, largest = zero_lanes(), broadcast(np.inf), broadcast(MAX)
     u, p, sense = broadcast(scales[0]), broadcast(scales[1]), broadcast(side)
-    is_forced, has_plan = len(forced) > 0, len(visited) > 0
+    is_forced, has_plan = len(forced) > 0, len(visits) > 0
     values, scratch = np.zeros(2 * states * 3 * LANES), np.zeros(actions * 3 * LANES)
     for b in range(len(active)):
         if not active[b]:
             continue
         picked, given = picks[b], forced[b] if is_forced else picks[b]
-        followed = b if len(visited) > 1 else 0
-        mass, met_by_plan = (visits[followed], visited[followed]) if has_plan else (values, active)
+        mass = visits[b if len(visits) > 1 else 0] if has_plan else values
         gap = rise = zero
         for h in range(steps - 1, -1, -1):
             here, ahead = (h % 2) * states * 3 * LANES, (1 - h % 2) * states * 3 * LANES
@@ -140,14 +139,14 @@ def backups(model, allowed, scales, alpha, beta, active, rule, side, visits, vis
                 store(values, here + (s * 3 + 1) * LANES, slope)
                 store(values, here + (s * 3 + 2) * LANES, size)
                 store(picked, cell * LANES, choice)
-                if has_plan and item(met_by_plan, cell):
+                if has_plan:
                     for a in range(actions):
-                        if not item(allowed, first + a):
+                        taken = load(mass, (first + a) * LANES)
+                        if not (item(allowed, first + a) and any_bit(taken)):
                             continue
                         behind, tied = _tied(scratch, a, best, size, rule)
                         if not is_forced:
                             behind = select(tied, zero, behind)
-                        taken = load(mass, (first + a) * LANES)
                         gap = fma(taken, behind, gap)
                         rise = fma(taken, load(scratch, (a * 3 + 1) * LANES) - slope, rise)
         value = growth = zero

@@ -29,7 +29,7 @@ from normalfan.ranges.reading import (
     read_tolerance,
     read_window,
 )
-from normalfan.ranges.today import NOBODY, Plan, Swept, Today
+from normalfan.ranges.today import NOTHING, Plan, Swept, Today
 from normalfan.text import counted, html_table, number, printable
 
 Point: TypeAlias = tuple[float, float]
@@ -344,7 +344,7 @@ def _read_plane(
 
 
 def _both(
-    today: Today, points: FloatArray, plan: Plan = NOBODY, mask: BoolArray | None = None
+    today: Today, points: FloatArray, plan: Plan = NOTHING, mask: BoolArray | None = None
 ) -> tuple[Swept, Swept]:
     """Backups at points, with slopes along the first axis, and of the same plans along the second."""
     along = np.eye(2)[:, None] + np.zeros((len(points), 1))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,15 +26,8 @@ FARTHEST = 1e6  # losses are moved by this multiple of themselves at most: beyon
 CLOSE = 1e-13  # a relative excess over the tolerance that is rounding
 
 
-class Plan(NamedTuple):
-    """Where a plan goes, the same in all lanes, or one a lane."""
-
-    visits: FloatArray  # [1 or blocks, H·S·A·8]
-    visited: BoolArray  # [1 or blocks, H·S]
-
-
-NOTHING = np.zeros((0, 0))
-NOBODY = Plan(NOTHING, np.zeros((0, 0), dtype=bool))
+Plan: TypeAlias = FloatArray  # [1 or blocks, H·S·A·8] where it goes, the same in all lanes, or one a lane
+NOTHING = np.zeros((0, 0))  # no plan, or no picks
 
 
 class Swept(NamedTuple):
@@ -96,7 +89,7 @@ class Today:
 
     def plan_of(self, policy: FloatArray) -> Plan:
         """Where a policy [H, S, A] goes."""
-        return self._plan(np.repeat(occupancy(self.mdp, policy).reshape(1, -1), 8, axis=1))
+        return np.repeat(occupancy(self.mdp, policy).reshape(1, -1), 8, axis=1)
 
     def follow(self, picks: FloatArray) -> Plan:
         """Where the policies of picks go."""
@@ -104,11 +97,7 @@ class Today:
 
         visits = np.zeros((len(picks), picks.shape[1] * self.mdp.n_actions))
         occupancies(self._model, picks, visits)
-        return self._plan(visits)
-
-    def _plan(self, visits: FloatArray) -> Plan:
-        shape = len(visits), self.mdp.horizon * self.mdp.n_states, 8 * self.mdp.n_actions
-        return Plan(visits, np.asarray(visits.reshape(shape).any(axis=2)))
+        return visits
 
     def best_plans(self, moves: FloatArray) -> tuple[Plan, FloatArray]:
         """For each move [n, K] the optimal plan of today that it hurts least, and how much, [n].
@@ -169,7 +158,7 @@ class Today:
         *,
         base: tuple[float, float] = (1.0, 0.0),
         side: float = 1.0,
-        plan: Plan = NOBODY,
+        plan: Plan = NOTHING,
         mask: BoolArray | None = None,
         forced: FloatArray = NOTHING,
         active: BoolArray | None = None,
@@ -190,13 +179,11 @@ class Today:
         rule = self.ties.absolute, self.rounding
         picks, out = np.empty((n_blocks, H * S * 8)), np.zeros((4, 8 * n_blocks))
         lanes = _packed(values, n_blocks), _packed(slopes, n_blocks)
-        backups(
-            self._model, allowed.reshape(-1), base, *lanes, running, rule, side, *plan, forced, picks, out
-        )
+        backups(self._model, allowed.reshape(-1), base, *lanes, running, rule, side, plan, forced, picks, out)
         value, slope, gap, rise = out[:, :n]
         return Swept(value, slope, gap, rise, picks)
 
-    def far_out(self, moves: FloatArray, plan: Plan = NOBODY, mask: BoolArray | None = None) -> Swept:
+    def far_out(self, moves: FloatArray, plan: Plan = NOTHING, mask: BoolArray | None = None) -> Swept:
         """Backups of moves [n, K] alone, ties broken by the loss: f becomes rises + t·gaps for large t."""
         return self.backups(moves, np.zeros_like(moves), base=(0.0, 1.0), side=-1.0, plan=plan, mask=mask)
 
