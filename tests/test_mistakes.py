@@ -18,7 +18,7 @@ from sentences import SENTENCE, check_refusal
 
 import normalfan as nf
 from normalfan.replan.rules import parse_rule
-from normalfan.watch.records import LineReader
+from normalfan.watch.lines import LONGEST_LINE, LineModel, read_line
 
 SHOP = """state,action,next_state,probability
 open,sell,open,0.9
@@ -119,8 +119,7 @@ def of_line(line: str, names: str, options: str = "--strict") -> Mistake:
     """A line that a watch cannot read."""
 
     def read() -> object:
-        reader = LineReader(shop())
-        return reader.loss(reader.read(line.encode()))
+        return LineModel(shop()).loss(read_line(line.encode(), LONGEST_LINE))
 
     return Mistake(names, f"{WATCH} {options}", read, arrives=line)
 

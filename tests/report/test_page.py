@@ -205,7 +205,6 @@ def test_a_page_of_very_many_rounds_says_that_it_does_not_carry_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("normalfan.report.content.MOST_CARRIED", 5)
-    monkeypatch.setattr("normalfan.report.page.MOST_CARRIED", 5)
     mdp, losses = random_stream(3)
     for rounds, carried in ((losses[:5], True), (losses, False)):
         found = written(tmp_path / "page.html", mdp, rounds)

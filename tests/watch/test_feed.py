@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from normalfan.watch.feed import Feed
+from normalfan.watch.lines import Feed
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from watching import Watched
 
 import normalfan as nf
 from normalfan.watch import Watcher, open_journal
-from normalfan.watch.watcher import LineModel
+from normalfan.watch.lines import LineModel
 
 NEW, WORN, CLOSED = (day.mdp() for day in random_days(4, 3, shape=(3, 3, 2)))
 MODELS = {"": LineModel(NEW), "worn": LineModel(WORN), "closed": LineModel(CLOSED)}

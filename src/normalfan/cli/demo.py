@@ -9,9 +9,8 @@ import typer
 
 import normalfan as nf
 from normalfan import text
-from normalfan.cli import options
+from normalfan.cli import options, output
 from normalfan.cli.options import Text, option
-from normalfan.cli.output import complain, frame_of_rounds, print_json, print_summary
 from normalfan.errors import InputError
 from normalfan.files import check_target, written_atomically
 
@@ -44,16 +43,16 @@ def demo(
         nf.report.write_report(page, mdp, earned, motion, title=title, unit="$", note=SOURCE, summary=summary)
     week = _costliest_week(motion, market.dates)
     if as_json:
-        days = frame_of_rounds(motion, summary).to_dicts()
+        days = output.frame_of_rounds(motion, summary).to_dicts()
         story = {"summary": summary.to_dict(), "costliest_week": week, "report": page}
-        print_json(story | {"rounds": days})
+        output.print_json(story | {"rounds": days})
     else:
         typer.echo(f"{title}, {summary.rounds} days. What if it runs yesterday's plan?\n")
-        print_summary(summary, "$")
+        output.print_summary(summary, "$")
         _print_when(motion, summary.value, week)
         typer.echo(f"Report: {page} (works offline). {SOURCE}" if page else SOURCE)
     if missing:
-        complain(f"no report was written: {missing}")
+        output.complain(f"no report was written: {missing}")
 
 
 def _page_to_write(report: str | None) -> tuple[str | None, str]:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from normalfan.cli import options
+from normalfan.cli import options, output
 from normalfan.cli.options import ProblemOptions, Text, argument, option
-from normalfan.cli.output import complain, print_json
 from normalfan.errors import InputError
 from normalfan.text import amount, printable
 
 if TYPE_CHECKING:
-    from normalfan.jobs import Cell, Members
+    from normalfan.jobs import Members
     from normalfan.jobs.fleet import FleetResult
     from normalfan.jobs.run import Engine
 
@@ -68,7 +67,7 @@ def fleet(
     members, name = _members(table, model, losses, problem, gym_module or [], plan)
     result = price_fleet(members, out or f"{name}-priced", _engine(cluster, workers), progress=True)
     if as_json:
-        print_json(_document(result))
+        output.print_json(_document(result))
     else:
         _print(result, keeping(kept.name, kept.short), problem.unit)
     if result.outcome.failed or result.totals.problems:
@@ -127,15 +126,12 @@ def _document(result: FleetResult) -> dict[str, Any]:
     outcome = result.outcome
     return asdict(result.totals) | {
         "cells": {name: getattr(outcome, name) for name in ("finished", "reused", "failed", "damaged")},
-        "failures": [{"members": _span(cell), "message": message} for cell, message in outcome.failures],
+        "failures": [  # a cell is named by its first and last member
+            {"members": [cell.settings["members"][i]["member"] for i in (0, -1)], "message": message}
+            for cell, message in outcome.failures
+        ],
         "results": {"cells": str(result.cells), "members": str(result.members)},
     }
-
-
-def _span(cell: Cell) -> list[str]:
-    """The first and last member of a cell."""
-    members = cell.settings["members"]
-    return [members[0]["member"], members[-1]["member"]]
 
 
 def _print(result: FleetResult, keeping_the_plan: str, unit: str) -> None:
@@ -154,11 +150,11 @@ def _print(result: FleetResult, keeping_the_plan: str, unit: str) -> None:
             line = f"  {one.member}: {total} in all, {most} of it in round {one.worst_round}"
             typer.echo(printable(line))
     for member, problem in totals.problem_list:
-        complain(f"{member}: {problem}")
+        output.complain(f"{member}: {problem}")
     if totals.problems > len(totals.problem_list):
-        complain(f"{totals.problems:,} members could not be priced.")
+        output.complain(f"{totals.problems:,} members could not be priced.")
     if outcome.failed:
-        complain(f"{outcome.failed:,} cells failed, and are tried again next time.")
+        output.complain(f"{outcome.failed:,} cells failed, and are tried again next time.")
     if outcome.damaged:
-        complain(f"{outcome.damaged:,} results were damaged and computed again.")
+        output.complain(f"{outcome.damaged:,} results were damaged and computed again.")
     typer.echo(f"By member: {result.members}; with every round: {result.cells}")

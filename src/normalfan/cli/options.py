@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import wraps
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -27,15 +27,11 @@ def option(metavar: str, meaning: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=meaning, **more)
 
 
-def at_least(least: int) -> dict[str, Any]:
-    """For an option that is a whole number: refuses smaller ones in our words."""
-
-    def check(parameter: typer.CallbackParam, given: int | None) -> int | None:
-        if given is not None:
-            check_whole(parameter.opts[0], given, f"ask for {least} or more", least=least)
-        return given
-
-    return {"callback": check}
+def from_one(parameter: typer.CallbackParam, given: int | None) -> int | None:
+    """The callback of an option that is a whole number: refuses what is below 1 in our words."""
+    if given is not None:
+        check_whole(parameter.opts[0], given, "ask for 1 or more")
+    return given
 
 
 def argument(metavar: str, meaning: str) -> Any:
@@ -78,8 +74,6 @@ SafeCsv = Annotated[
     bool, flag("--safe-csv", "In .csv, quote labels that a spreadsheet would run (=, +, -, @).")
 ]
 AsJson = Annotated[bool, flag("--json", "Print one JSON document on standard output instead of text.")]
-
-
 ModelOfRound = Annotated[
     Text,
     option(
@@ -159,11 +153,12 @@ class ProblemOptions:
     def plan(self, source: str, mdp: nf.MDP) -> FloatArray:
         return nf.io.read_plan(source, mdp, **self._given("separator", "decimal"))
 
-    def feature_table(self, mdp: nf.MDP) -> tuple[list[str], Any]:
-        """Names and values of the features; none if none are given."""
+    def feature_table(self, mdp: nf.MDP) -> tuple[Any, list[str]]:
+        """Values and names of the features, if any are given."""
         if self.features is None:
-            return [], None
-        return nf.io.read_features(self.features, mdp, **self._given("separator", "decimal"))
+            return None, []
+        names, values = nf.io.read_features(self.features, mdp, **self._given("separator", "decimal"))
+        return values, names
 
     def _given(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
@@ -171,8 +166,8 @@ class ProblemOptions:
 
 def with_problem_options_but(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """For a command: its parameter `problem` is filled from options, one for each field but these."""
-    names = [field.name for field in fields(ProblemOptions) if field.name not in left_out]
-    every = signature(ProblemOptions).parameters
+    fields = signature(ProblemOptions, eval_str=True).parameters
+    asked = {name: option for name, option in fields.items() if name not in left_out}
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -182,18 +177,13 @@ def with_problem_options_but(*left_out: str) -> Callable[[Callable[..., None]], 
                     f"{' and '.join(piped)} are both standard input, but it can be only one table: give the "
                     f"other as a file."
                 )
-            command(problem=ProblemOptions(**{name: given.pop(name) for name in names}), **given)
+            command(problem=ProblemOptions(**{name: given.pop(name) for name in asked}), **given)
 
-        hints = get_type_hints(command, include_extras=True)
-        hints |= get_type_hints(ProblemOptions, include_extras=True)
-        parameters = signature(command).parameters | {name: every[name] for name in names}
-        shown = [
-            parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
-            for name, parameter in parameters.items()
-            if name != "problem"
-        ]
-        called.__annotations__ = hints
-        called.__signature__ = signature(command).replace(parameters=shown)  # type: ignore[attr-defined]
+        parameters = dict(signature(command, eval_str=True).parameters) | asked
+        del parameters["problem"]
+        shown = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters.values()]
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+        called.__signature__ = Signature(shown)  # type: ignore[attr-defined]
         return called
 
     return decorated

@@ -22,18 +22,9 @@ if TYPE_CHECKING:
 
 # Columns of numbers; all others have names and sentences.
 NUMBERS = {
-    "price",
-    "share",
-    "value",
-    "rounds",
-    "now",
-    "exposure",
-    "re-plans",
-    "regret",
-    "total",
-    "total before",
+    *("price", "share", "value", "rounds", "now", "exposure", "re-plans", "regret", "total", "total before"),
+    *("plans", "cost", "share kept", "lower bound"),
 }
-NUMBERS |= {"plans", "cost", "share kept", "lower bound"}
 
 
 def check_outputs(out: str | None, report: str | None) -> None:
@@ -124,12 +115,15 @@ def frame_of_rounds(motion: PricedMotion, summary: Summary) -> polars.DataFrame:
     return frame.with_columns(polars.Series("never_changed_price", summary.never_changed_prices))
 
 
-def write_rounds(frame: polars.DataFrame, path: Path, *, safe_csv: bool = False) -> None:
-    """A table of rounds as .csv, .parquet or .json, whole or not at all."""
+def write_rounds(frame: polars.DataFrame, out: str | None, *, safe_csv: bool) -> None:
+    """The table that --out asks for, as .csv, .parquet or .json, whole or not at all."""
+    if out is None:
+        return
     import polars
 
     from normalfan.io.frames import write_table
 
+    path = Path(out)
     if path.suffix == ".json":
         with written_atomically(path) as file:
             file.write(as_json(frame.to_dicts(), indent=2).encode() + b"\n")

@@ -8,16 +8,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 import normalfan as nf
-from normalfan.cli import options
-from normalfan.cli.options import Text, at_least, option
-from normalfan.cli.output import (
-    check_outputs,
-    frame_of_rounds,
-    print_json,
-    print_summary,
-    print_table,
-    write_rounds,
-)
+from normalfan.cli import options, output
+from normalfan.cli.options import Text, option
 from normalfan.errors import InputError
 from normalfan.text import amount, counted, printable
 
@@ -49,7 +41,7 @@ def price(
             "N",
             f"How many of the costliest rounds to list; else {LISTED_IN_TERMINAL}, and {LISTED_IN_REPORT} in "
             f"the report.",
-            **at_least(1),
+            callback=options.from_one,
         ),
     ] = None,
     safe_csv: options.SafeCsv = False,
@@ -66,7 +58,7 @@ def price(
     given = [name for name, option in asked.items() if option is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are given, but only one of them can be: drop the others.")
-    check_outputs(out, report)
+    output.check_outputs(out, report)
     which: Any = options.plan_kept(against)
     mdp = problem.load(model)
     problems, stream, moving = problem.moving(model_of_round, mdp, losses)
@@ -77,10 +69,9 @@ def price(
     motion = nf.price_stream(problems, stream, against=which, progress=True, **moving)
     periods = None if by is None else motion.by_period(by)
     summary = nf.summarise(problems, stream, motion, costliest=top or LISTED_IN_TERMINAL)
-    frame = frame_of_rounds(motion, summary)
+    frame = output.frame_of_rounds(motion, summary)
     gaps = gaps_between(motion.round_names)
-    if out is not None:
-        write_rounds(frame, Path(out), safe_csv=safe_csv)
+    output.write_rounds(frame, out, safe_csv=safe_csv)
     if report is not None:
         heading = title if title is not None else f"{Path(losses).name} on {Path(model).name}"
         texts: dict[str, Any] = {"title": heading, "unit": problem.unit, "summary": summary}
@@ -89,9 +80,9 @@ def price(
         missing = [{"round": late, "since": before} for late, before in gaps]
         document = {"summary": summary.to_dict(), "gaps": missing}
         document |= {} if periods is None else {"periods": periods.to_dicts()}
-        print_json(document | {"rounds": frame.to_dicts()})
+        output.print_json(document | {"rounds": frame.to_dicts()})
         return
-    print_summary(summary, problem.unit)
+    output.print_summary(summary, problem.unit)
     if gaps:
         shown = ", ".join(printable(f"{late} follows {before}") for late, before in gaps[:GAPS_LISTED])
         typer.echo(f"{counted(len(gaps), 'gap')}: {shown}{', …' if len(gaps) > GAPS_LISTED else '.'}")
@@ -100,4 +91,4 @@ def price(
             (period, amount(cost, problem.unit), amount(value, problem.unit), f"{rounds:,}")
             for period, cost, value, rounds in periods.iter_rows()
         ]
-        print_table(("period", "price", "value", "rounds"), rows)
+        output.print_table(("period", "price", "value", "rounds"), rows)

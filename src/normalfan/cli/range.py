@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import normalfan as nf
-from normalfan.cli import options
-from normalfan.cli.options import Text, at_least, flag, option
-from normalfan.cli.output import check_outputs, print_json, print_paragraphs, print_table, write_rounds
+from normalfan.cli import options, output
+from normalfan.cli.options import Text, flag, option
 from normalfan.errors import InputError
-from normalfan.text import number
 
 MOST_ENTRIES = 5000
 
@@ -29,7 +27,9 @@ def range_(
     ] = False,
     top: Annotated[
         int | None,
-        option("N", "List the N narrowest ranges; else all, or 50 if there are more.", **at_least(1)),
+        option(
+            "N", "List the N narrowest ranges; else all, or 50 if there are more.", callback=options.from_one
+        ),
     ] = None,
     out: options.Out = None,
     report: options.Report = None,
@@ -45,15 +45,14 @@ def range_(
     """
     from normalfan.report.ranges import listed, range_rows, range_sentences
 
-    check_outputs(out, report)
+    output.check_outputs(out, report)
     allowed = options.tolerance_of("--tolerance", tolerance)
     mdp = problem.load(model)
     stream = problem.losses(losses, mdp)
     asked: dict[str, Any] = {"tolerance": allowed, "directions": _what_moves(stream, mdp, entries=entries)}
     asked["at"] = None if at is None else options.round_of(stream, "--at", at)
     found, reach = nf.ranging(mdp, stream, **asked), nf.radius(mdp, stream, **asked)
-    if out is not None:
-        write_rounds(found.to_frame(), Path(out), safe_csv=safe_csv)
+    output.write_rounds(found.to_frame(), out, safe_csv=safe_csv)
     if report is not None:
         heading = title if title is not None else f"Round {found.today.round_name} of {Path(losses).name}"
         nf.report.write_ranges(report, found, reach, title=heading, unit=problem.unit, top=top)
@@ -61,8 +60,7 @@ def range_(
     rows = range_rows(found, chosen)
     if as_json:
         frame = found.to_frame().rename({"name": "feature"})
-        words = ("optimal", "within", "below", "above")
-        print_json(
+        output.print_json(
             {
                 "round": found.today.round_name,
                 "value": found.value,
@@ -74,23 +72,24 @@ def range_(
                     "worst": dict(zip(reach.names, reach.worst.tolist(), strict=True)),
                 },
                 "ranges": [
-                    frame.row(i, named=True) | {name: getattr(row, name) or None for name in words}
+                    frame.row(i, named=True)
+                    | {"optimal": row.optimal, "within": row.within}
+                    | {side: row.beyond.get(side, ("", None))[1] for side in ("below", "above")}
                     for i, row in zip(chosen, rows, strict=True)
                 ],
             }
         )
     else:
-        print_paragraphs(*range_sentences(found, reach, problem.unit))
+        output.print_paragraphs(*range_sentences(found, reach, problem.unit))
         head = ("feature", "now", "exposure", "optimal while", "tolerated while")
-        print_table(head, [row[:5] for row in rows])
-        ends = [(i, row, end) for i, row in zip(chosen, rows, strict=True) for end in (0, 1)]
+        output.print_table(head, [row[:5] for row in rows])
         beyond = [
-            (row.feature, f"{('below', 'above')[end]} {number(found.within[i, end])}", plan)
-            for i, row, end in ends
-            if (plan := (row.below, row.above)[end])
+            (row.feature, f"{side} {limit}", plan)
+            for row in rows
+            for side, (limit, plan) in row.beyond.items()
         ]
         if beyond:
-            print_table(("feature", "beyond", "where the plan that takes over differs first"), beyond)
+            output.print_table(("feature", "beyond", "where the plan that takes over differs first"), beyond)
 
 
 def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from normalfan.cli import options
+from normalfan.cli import options, output
 from normalfan.cli.options import Text, flag, option
-from normalfan.cli.output import has_room, print_json
 from normalfan.errors import InputError, WorkStopped
 from normalfan.text import amount, counted, number, printable
 
 if TYPE_CHECKING:
-    from normalfan.problem.mdp import MDP
+    from normalfan.watch.lines import LineModel
     from normalfan.watch.metrics import Tally
 
 ALARM, REPLAN = 3, 4
@@ -100,9 +99,15 @@ def watch(
     from normalfan.replan.rules import parse_rule
     from normalfan.watch import AlarmRule
     from normalfan.watch.metrics import MetricsFile
-    from normalfan.watch.watcher import LineModel
 
-    _check_files(state, out, status)
+    if status and state is None:
+        raise InputError("--status is given without --state, but it reports on a state: add --state FILE.")
+    if (state is None) != (out is None) and not status:
+        given, lacking = ("--out", "--state") if state is None else ("--state", "--out")
+        raise InputError(
+            f"{given} is given without {lacking}, but a state and its output belong together: "
+            f"give both, or neither and read standard output."
+        )
     for name, source in {"model": model, "features": problem.features}.items():
         if source == "-":
             raise InputError(f"{name} is standard input, but losses arrive there: give it as a file.")
@@ -116,11 +121,8 @@ def watch(
         )
     alarm_rules = [AlarmRule.parse(text) for text in alarm or []]
     metrics = MetricsFile(prometheus, model) if prometheus else None
-    mdp = problem.load(model)
-    names, features = problem.feature_table(mdp)
     settings: dict[str, Any] = {
-        "features": features,
-        "feature_names": names,
+        "models": _models_of_lines(model, models or [], problem),
         "rewards": problem.rewards,
         "unit": problem.unit,
         "rule": None if rule is None else parse_rule(rule),
@@ -132,10 +134,8 @@ def watch(
         "longest": int(max_line * 2**20),
         "pauses": True,
     }
-    if models:
-        settings["models"] = {"": LineModel(mdp, features, names), **_named_models(models, mdp, problem)}
     try:
-        tally = _watch(mdp, state, out, settings)
+        tally = _watch(state, out, settings)
     except BrokenPipeError:  # of standard output: nobody reads the prices any more
         raise typer.Exit from None
     _print_summary(tally, problem.unit, as_json, on_stdout=state is not None)
@@ -148,10 +148,10 @@ def watch(
         raise typer.Exit(REPLAN if tally.replans else ALARM)
 
 
-def _watch(mdp: MDP, state: str | None, out: str | None, settings: dict[str, Any]) -> Tally:
+def _watch(state: str | None, out: str | None, settings: dict[str, Any]) -> Tally:
     from normalfan.pricing.monitor import Monitor
     from normalfan.watch import Watcher, open_journal
-    from normalfan.watch.feed import Feed
+    from normalfan.watch.lines import Feed
 
     def print_records(records: bytes, _: object = None) -> None:
         if feed.write(shown, records) < len(records):
@@ -170,36 +170,36 @@ def _watch(mdp: MDP, state: str | None, out: str | None, settings: dict[str, Any
     source = _descriptor("standard input", sys.stdin)
     # Only a metrics file shows that an idle watch is alive.
     feed = Feed(source, longest=settings["longest"], patience=1.0 if settings["metrics"] else None)
+    mdp, *others = (one.mdp for one in settings["models"].values())
     if state is None or out is None:
         shown = _descriptor("standard output", sys.stdout)
         with feed:
             return Watcher(Monitor(mdp), print_records, on_bad_line=print_records, **settings).run(feed)
-    others = [one.mdp for one in settings.get("models", {}).values()]
     with open_journal(mdp, state, out, others=others) as journal, feed:
         settings |= {"on_bad_line": print_diagnostic, "progress": journal.progress, "latency": LATENCY}
         return Watcher(journal.monitor, journal.commit, **settings).run(feed)
 
 
-def _named_models(given: list[str], mdp: MDP, problem: options.ProblemOptions) -> dict[str, Any]:
-    """The models of --models by their names, each with its features."""
+def _models_of_lines(model: str, given: list[str], problem: options.ProblemOptions) -> dict[str, LineModel]:
+    """The model of lines that name none, under "", and those of --models; each with its features."""
     from normalfan.geometry.change import check_same_spaces
-    from normalfan.watch.watcher import LineModel
+    from normalfan.watch.lines import LineModel
 
-    named: dict[str, Any] = {}
+    mdp = problem.load(model)
+    models = {"": LineModel(mdp, *problem.feature_table(mdp))}
     for text in given:
         name, _, files = text.partition("=")
-        model, _, features = files.partition(",")
-        if not (name and model) or name in named:
+        file, _, features = files.partition(",")
+        if not file or name in models:
             raise InputError(
                 f"--models is {text!r}, but must be NAME=FILE with a name that no other has: "
                 f"write derated=derated.npz."
             )
         own = replace(problem, features=features) if features else problem
-        other = own.load(model)
+        other = own.load(file)
         check_same_spaces(mdp, other, f"--models {name}")
-        names, table = own.feature_table(other)
-        named[name] = LineModel(other, table, names)
-    return named
+        models[name] = LineModel(other, *own.feature_table(other))
+    return models
 
 
 def _descriptor(name: str, stream: TextIO | None) -> int:
@@ -209,17 +209,6 @@ def _descriptor(name: str, stream: TextIO | None) -> int:
             f"open it, as with < FILE and > FILE."
         )
     return stream.fileno()
-
-
-def _check_files(state: str | None, out: str | None, status: bool) -> None:
-    if status and state is None:
-        raise InputError("--status is given without --state, but it reports on a state: add --state FILE.")
-    if (state is None) != (out is None) and not status:
-        given, lacking = ("--out", "--state") if state is None else ("--state", "--out")
-        raise InputError(
-            f"{given} is given without {lacking}, but a state and its output belong together: "
-            f"give both, or neither and read standard output."
-        )
 
 
 def _print_status(state: str, unit: str, as_json: bool) -> None:
@@ -232,7 +221,7 @@ def _print_status(state: str, unit: str, as_json: bool) -> None:
         names = ("rule", "since", "age", "cost", "replans")
         if service:
             document["service"] = {name: getattr(service, name) for name in names}
-        print_json(document)
+        output.print_json(document)
     elif progress.last_round is None:
         typer.echo("No round was priced yet.")
     else:
@@ -248,11 +237,11 @@ def _print_status(state: str, unit: str, as_json: bool) -> None:
 
 
 def _print_summary(tally: Tally, unit: str, as_json: bool, *, on_stdout: bool) -> None:
-    if not has_room(sys.stdout if on_stdout else sys.stderr):
+    if not output.has_room(sys.stdout if on_stdout else sys.stderr):
         return  # the rounds are safe, and nobody reads
     try:
         if as_json:
-            print_json(tally.summary(), err=not on_stdout)
+            output.print_json(tally.summary(), err=not on_stdout)
         elif on_stdout:
             typer.echo(
                 f"{tally.priced} rounds priced, {tally.skipped} lines skipped, {tally.bad_lines} bad; "

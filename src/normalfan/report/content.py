@@ -10,7 +10,7 @@ largest entry stay: no peak is lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +21,7 @@ from normalfan.pricing.motion import PricedMotion
 from normalfan.pricing.summary import NEGLIGIBLE, MovedSummary, Summary
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.regret import Decomposition
-from normalfan.report.costliest import AttributionMap, CostliestRounds
+from normalfan.report.costliest import PARTS, AttributionMap, CostliestRounds, split_in_words
 from normalfan.report.fan import COLOURS, FanPicture
 from normalfan.text import amount, counted, number, percent
 
@@ -91,19 +91,15 @@ def sense(rewards: bool) -> str:
 def what_moved(moved: MovedSummary, unit: str) -> str:
     """Which part of the price is the market's, and which the equipment's."""
     cost, anew = amount(moved.price, unit), amount(moved.until_surprise, unit)
+    parts = {part: getattr(moved, part) for part in PARTS}
     text = (
         f"In {counted(moved.rounds, 'round')} the dynamics moved, too. Keeping the plan cost {cost} there "
         f"({anew} if a new plan is made at the first state that could not have been), "
-        f"{_split(moved.market_alone, moved.dynamics_alone, moved.interaction, unit)}."
+        f"{split_in_words(parts, unit)}."
     )
     if moved.unsplit:
         text += f" {counted(moved.unsplit, 'round')} could not be split: one of the two cannot move alone."
     return text
-
-
-def _split(market: float, dynamics: float, interaction: float, unit: str) -> str:
-    parts = (amount(part, unit) for part in (market, dynamics, interaction))
-    return "market alone {}, dynamics alone {}, interaction {}".format(*parts)
 
 
 def _old_and_older(summary: Summary, never_changed: float, unit: str) -> str:
@@ -169,11 +165,15 @@ def time_charts(
     series = {"price": _series(motion.prices), "variation": _series(variation)}
     series |= {"margin": margin, "gap": gap, "ambiguous": ambiguous}
     cumulative = {key: _series(column) for key, column in sums.items()}
+    names: Any = motion.round_names
+    drawn = sorted({t for one in (*series.values(), *cumulative.values()) for t in one["at"]})
+    if names and len(drawn) < len(names):
+        names = {t: names[t] for t in drawn}
     return series | {
         "cumulative": cumulative,
         "rounds": len(motion.prices),
         "dates": are_dates(motion.round_names),
-        "names": _names_drawn([*series.values(), *cumulative.values()], motion.round_names),
+        "names": names,
     }
 
 
@@ -263,26 +263,20 @@ def _log_order(column: FloatArray) -> FloatArray:
     return np.where(drawable, logs, np.median(logs[drawable]) if drawable.any() else 0.0)
 
 
-def _names_drawn(
-    series: Sequence[dict[str, Any]], names: Sequence[str] | None
-) -> dict[int, str] | list[str] | None:
-    if names is None:
-        return None
-    drawn = {t for one in series for t in one["at"]}
-    return list(names) if len(drawn) == len(names) else {t: names[t] for t in sorted(drawn)}
+def name_of(motion: PricedMotion, t: int) -> str:
+    """What a sentence calls a round."""
+    return motion.round_name(t) if motion.round_names else f"round {t}"
 
 
-def time_caption(
-    motion: PricedMotion, variation: FloatArray, name_of: Callable[[int], str], unit: str
-) -> str:
+def time_caption(motion: PricedMotion, variation: FloatArray, unit: str) -> str:
     highest, furthest = int(motion.prices.argmax()), int(variation.argmax())
     unsure = int(motion.ambiguous.sum())
     if not motion.total:
         text = f"Every price is zero: {motion.plans.name} was optimal in each round."
     else:
         text = (
-            f"The highest price is {amount(motion.prices[highest], unit)} ({name_of(highest)}). The "
-            f"{sense(motion.rewards)} moved furthest in {name_of(furthest)}, at a price of "
+            f"The highest price is {amount(motion.prices[highest], unit)} ({name_of(motion, highest)}). The "
+            f"{sense(motion.rewards)} moved furthest in {name_of(motion, furthest)}, at a price of "
             f"{amount(motion.prices[furthest], unit)}."
         )
     if unsure:
@@ -337,14 +331,14 @@ def attribution_caption(
     return text
 
 
-def margins_caption(motion: PricedMotion, name_of: Callable[[int], str]) -> str:
+def margins_caption(motion: PricedMotion) -> str:
     gaps, margins = motion.advantage_gaps, motion.margins
     finite = np.isfinite(gaps)
     if not finite.any():
         return "There are no gaps to show: in every round all plans are optimal."
     thinnest = int(np.where(finite, gaps, np.inf).argmin())
     text = (
-        f"The smallest gap is {number(float(gaps[thinnest]))} ({name_of(thinnest)}). Marked: the "
+        f"The smallest gap is {number(float(gaps[thinnest]))} ({name_of(motion, thinnest)}). Marked: the "
         f"{counted(int(thin_rounds(gaps).sum()), 'round')} with the smallest gaps ({percent(THINNEST)})."
     )
     bounds = int((~motion.margin_exact & np.isfinite(margins)).sum())
@@ -366,3 +360,22 @@ def fan_caption(fan: FanPicture, before: str, at: str, up: str, unit: str) -> st
         f"{amount(fan.corner_price, unit)} at the corners of this window. Hollow points lie outside the "
         f"plane and are drawn at the nearest point of it."
     )
+
+
+def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
+    """What a slice shows, in two or three sentences."""
+    found = fan.regions
+    known, most = counted(len(found.polygons), "plan"), amount(fan.corner_price, unit)
+    free = percent(fan.free_share)
+    sentences = [
+        f"{known} {'is' if len(found.polygons) == 1 else 'are'} optimal somewhere in this window."
+        if found.complete
+        else f"At least {known} are optimal somewhere in this window; the search was stopped there.",
+        f"Keeping the plan of the origin is free on {free} of it, and costs up to {most} at its corners.",
+    ]
+    if len(fan.path):
+        sentences.append(
+            f"{int(fan.in_plane.sum()):,} of the {len(fan.path):,} losses of the path lie in the plane; the "
+            f"others are drawn hollow, at the nearest point of it."
+        )
+    return sentences

@@ -41,6 +41,7 @@ SHARE = 0.9
 LISTED = 50
 MOST_ATTRIBUTED = 500
 MOST_STEPS, MOST_STATES = 240, 60  # of the map
+PARTS = ("market_alone", "dynamics_alone", "interaction")  # of a price, where the dynamics moved
 MOST_PLAN_STEPS = 48  # longer plans are listed only at steps that differ or pay, this many at most
 
 
@@ -256,16 +257,17 @@ def rows_of(
         if cell is not None:
             where = f"{cell.step}, {cell.state}: {cell.action} → {cell.best_action}"
         if motion.moved is not None and t > 0 and motion.moved.dynamics[t] != motion.moved.dynamics[t - 1]:
-            where += f". The dynamics moved: {_split(motion, t, unit)}"
+            parts = {name: float(getattr(motion, name)[t]) for name in (*PARTS, "until_surprise")}
+            where += f". The dynamics moved: {split_in_words(parts, unit)}"
         sums = math.fsum(step.paid for step in steps), math.fsum(step.cash for step in steps)
         rows.append(Row(t, motion.round_name(t), numbers, where, plan, *sums, len(steps) - len(plan)))
     return rows
 
 
-def _split(motion: PricedMotion, t: int, unit: str) -> str:
-    names = ("market alone", "dynamics alone", "interaction", "until surprise")
-    parts = ((name, float(getattr(motion, name.replace(" ", "_"))[t])) for name in names)
-    return ", ".join(f"{name} {amount(part, unit)}" for name, part in parts if not math.isnan(part))
+def split_in_words(parts: Mapping[str, float], unit: str) -> str:
+    """Parts of a price by their names; one that is not known is left out."""
+    known = {name.replace("_", " "): part for name, part in parts.items() if not math.isnan(part)}
+    return ", ".join(f"{name} {amount(part, unit)}" for name, part in known.items())
 
 
 def _worth_listing(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:

@@ -8,7 +8,7 @@ identify a plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -186,7 +186,7 @@ def _neighbours(found: Regions) -> list[set[int]]:
 
 
 def slice_through(
-    mdp: MDP, around: Mapping[int, FloatArray], centre: int, name_of: Callable[[int], str], ties: TieRule
+    mdp: MDP, around: Mapping[int, FloatArray], centre: int, names: Mapping[int, str], ties: TieRule
 ) -> tuple[FanPicture, str] | None:
     """Slice the fan through the crossing into round `centre`; None if the losses `around` it span no plane.
 
@@ -199,7 +199,7 @@ def slice_through(
         return None
     old, new = around[centre - 1], around[centre]
     ups = [
-        (f"from {name_of(start)} to {name_of(end)}", around[end] - around[start])
+        (f"from {names[start]} to {names[end]}", around[end] - around[start])
         for start, end in ((centre, centre + 1), (centre - 1, centre - 2))
         if end in around
     ]

@@ -27,28 +27,11 @@ from normalfan.ranges.radius import Radius
 from normalfan.ranges.ranging import Ranging
 from normalfan.regret import Decomposition
 from normalfan.replan.curve import PENS, REPLANS, RegretCurve
-from normalfan.report.content import (
-    MOST_CARRIED,
-    MOST_POINTS,
-    attribution_caption,
-    cumulative_caption,
-    every_round,
-    fan_caption,
-    fan_chart,
-    input_of_rounds,
-    margins_caption,
-    norm_symbol,
-    rounded,
-    sense,
-    summary_paragraphs,
-    time_caption,
-    time_charts,
-    what_a_price_is,
-)
+from normalfan.report import content
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
 from normalfan.report.fan import COLOURS, FanPicture, slice_through
 from normalfan.report.ranges import LISTED_IN_REPORT, chart_and_table, last_ranges
-from normalfan.text import amount, as_script, counted, percent, printable
+from normalfan.text import amount, as_script, counted, printable
 
 FAN_SUFFIXES = (".html", ".png", ".pdf")
 
@@ -106,9 +89,6 @@ def write_report(
     variation = motion.variation(norm)  # refuses an unknown norm, and a motion without details
     norm = norm_name(norm)
 
-    def name_of(t: int) -> str:
-        return motion.round_name(t) if motion.round_names else f"round {t}"
-
     problem_of, stream = rounds_again(mdp, losses, motion)
     costliest = read_costliest(mdp, losses, motion, ties, top)
     shown, last_problem = problem_of(costliest.centre), problem_of(len(motion.prices) - 1)
@@ -122,16 +102,16 @@ def write_report(
     paid = fold(costliest.attribution, motion.by_step.sum(axis=0), shown.labels)
     words = {
         "unit": unit,
-        "norm": norm_symbol(norm),
-        "sense": sense(motion.rewards),
+        "norm": content.norm_symbol(norm),
+        "sense": content.sense(motion.rewards),
         "plan": motion.plans.short,
     }
     data: dict[str, Any] = words | {
-        "time": time_charts(motion, variation, decomposition),
-        "rounds": every_round(motion, norm),
+        "time": content.time_charts(motion, variation, decomposition),
+        "rounds": content.every_round(motion, norm),
         "attribution": {
-            "z": rounded(paid.paid),
-            "byStep": rounded(paid.by_step),
+            "z": content.rounded(paid.paid),
+            "byStep": content.rounded(paid.by_step),
             "steps": list(paid.steps),
             "states": list(paid.states),
         },
@@ -139,21 +119,22 @@ def write_report(
         "ranges": None,
     }
     captions = {
-        "time": time_caption(motion, variation, name_of, unit),
-        "cumulative": cumulative_caption(motion, decomposition, unit),
-        "attribution": attribution_caption(motion, costliest, paid, unit),
-        "margins": margins_caption(motion, name_of),
+        "time": content.time_caption(motion, variation, unit),
+        "cumulative": content.cumulative_caption(motion, decomposition, unit),
+        "attribution": content.attribution_caption(motion, costliest, paid, unit),
+        "margins": content.margins_caption(motion),
         "fan": "",
     }
+    names = {t: content.name_of(motion, t) for t in costliest.around}
     # The slice shows what the plan of the round before costs.
     if motion.plans.age == 1 and (
-        sliced := slice_through(shown, costliest.around, costliest.centre, name_of, ties)
+        sliced := slice_through(shown, costliest.around, costliest.centre, names, ties)
     ):
         fan, up = sliced
-        before, at = name_of(costliest.centre - 1), name_of(costliest.centre)
-        stops, prices = [name_of(t) for t in costliest.around], [motion.prices[t] for t in costliest.around]
-        data["fan"] = fan_chart(fan, f"from {before} to {at}", up, stops, prices)
-        captions["fan"] = fan_caption(fan, before, at, up, unit)
+        before, at = names[costliest.centre - 1], names[costliest.centre]
+        stops = list(names.values()), motion.prices[list(names)].tolist()
+        data["fan"] = content.fan_chart(fan, f"from {before} to {at}", up, *stops)
+        captions["fan"] = content.fan_caption(fan, before, at, up, unit)
     ranges: dict[str, Any] = {"range_table": None, "sentences": ()}
     if last := last_ranges(last_problem, stream, ties):
         data["ranges"], ranges = chart_and_table(*last, unit, LISTED_IN_REPORT)
@@ -163,18 +144,18 @@ def write_report(
         data,
         title=title,
         note=" ".join(note.split()),  # lines are wrapped anyway
-        summary=summary_paragraphs(summary, unit),
+        summary=content.summary_paragraphs(summary, unit),
         captions=captions,
         rows=rows_of(motion, variation, costliest.changes, unit),
         amount=lambda value: amount(value, unit),
-        chooses_round=input_of_rounds(motion),
-        most_points=MOST_POINTS,
-        most_carried=MOST_CARRIED,
+        chooses_round=content.input_of_rounds(motion),
+        most_points=content.MOST_POINTS,
+        most_carried=content.MOST_CARRIED,
         n_rounds=len(motion.prices),
         size=", ".join(
             counted(n, one) for n, one in zip(shown.shape, ("step", "state", "action"), strict=True)
         ),
-        what_a_price_is=what_a_price_is(motion.plans),
+        what_a_price_is=content.what_a_price_is(motion.plans),
         **words,
         **ranges,
     )
@@ -218,8 +199,8 @@ def write_fan(
     check_fan(path)
     suffix = Path(path).suffix
     if suffix == ".html":
-        data = {"unit": unit, "fan": fan_chart(fan, right, up, stops, prices)}
-        write_page(path, "fan.html", data, title=title, note="", sentences=fan_sentences(fan, unit))
+        data = {"unit": unit, "fan": content.fan_chart(fan, right, up, stops, prices)}
+        write_page(path, "fan.html", data, title=title, note="", sentences=content.fan_sentences(fan, unit))
     else:
         with written_atomically(path) as file:
             _draw(file, suffix[1:], fan, title, right, up)
@@ -232,25 +213,6 @@ def check_fan(path: str | Path, name: str = "path") -> None:
         check_page_packages()
     else:
         check_installed("matplotlib", f"a {Path(path).suffix} picture needs it", "plot")
-
-
-def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
-    """What a slice shows, in two or three sentences."""
-    found = fan.regions
-    known, most = counted(len(found.polygons), "plan"), amount(fan.corner_price, unit)
-    free = percent(fan.free_share)
-    sentences = [
-        f"{known} {'is' if len(found.polygons) == 1 else 'are'} optimal somewhere in this window."
-        if found.complete
-        else f"At least {known} are optimal somewhere in this window; the search was stopped there.",
-        f"Keeping the plan of the origin is free on {free} of it, and costs up to {most} at its corners.",
-    ]
-    if len(fan.path):
-        sentences.append(
-            f"{int(fan.in_plane.sum()):,} of the {len(fan.path):,} losses of the path lie in the plane; the "
-            f"others are drawn hollow, at the nearest point of it."
-        )
-    return sentences
 
 
 def _draw(file: IO[bytes], kind: str, fan: FanPicture, title: str, right: str, up: str) -> None:
@@ -302,7 +264,7 @@ def write_regret_curve(
     lines = []
     for name, corners in curve.lines().items():
         pen = dict(zip(("colour", "dash", "width"), PENS.get(name, ()), strict=False))
-        line = {"x": [k for k, _ in corners], "y": rounded([regret for _, regret in corners])}
+        line = {"x": [k for k, _ in corners], "y": content.rounded([regret for _, regret in corners])}
         lines.append({"name": name, **line, **pen})
     data = {
         "unit": unit,

@@ -11,13 +11,14 @@ from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.kernels import Tables
-from normalfan.problem.losses import Losses, as_stream, factors_of
+from normalfan.problem.losses import LossStream, factors_of
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.radius import Radius, radius
 from normalfan.ranges.ranging import Ranging, ranging
 from normalfan.report.costliest import likely_moves
 from normalfan.text import amount, counted, number, percent
 
+ENDS: dict[str, Literal["low", "high"]] = {"below": "low", "above": "high"}
 LISTED = 50
 LISTED_IN_REPORT = 10
 MOST_IN_REPORT = 500  # features: beyond, a page is not the place for their ranges
@@ -31,14 +32,7 @@ class RangeRow(NamedTuple):
     exposure: str
     optimal: str
     within: str
-    below: str  # the plan that takes over below the tolerated range, empty if it does not end there
-    above: str
-
-    @property
-    def beyond(self) -> list[str]:
-        """Both plans, as far as there are any."""
-        plans = {"below": self.below, "above": self.above}
-        return [f"{side}: {plan}" for side, plan in plans.items() if plan]
+    beyond: dict[str, tuple[str, str]]  # "below" and "above": where the tolerated range ends, the plan there
 
 
 def listed(found: Ranging, top: int | None = None) -> list[int]:
@@ -54,8 +48,12 @@ def range_rows(found: Ranging, chosen: Iterable[int]) -> list[RangeRow]:
     for i in chosen:
         least, most = map(number, found.exposures[i])
         exposure = least if least == most else f"{least} to {most}"
-        beyond = (_takes_over(found, tables, i, end) for end in ("low", "high"))
-        rows.append(RangeRow(found.names[i], number(found.now[i]), exposure, *found.words(i), *beyond))
+        beyond = {
+            side: (number(limit), plan)
+            for (side, end), limit in zip(ENDS.items(), found.within[i], strict=True)
+            if (plan := _takes_over(found, tables, i, end))
+        }
+        rows.append(RangeRow(found.names[i], number(found.now[i]), exposure, *found.words(i), beyond))
     return rows
 
 
@@ -117,13 +115,13 @@ def _radius_sentence(all_of: str, reach: Radius, more: str) -> str:
     return f"{text}, at least; {known}."
 
 
-def range_chart(found: Ranging) -> dict[str, Any] | None:
-    """Bars by feature; moves in parts of now are percentages."""
-    bars = found.bars()
-    if not bars.order:
-        return None
-    scale = 100.0 if bars.relative else 1.0
-    return {
+def chart_and_table(
+    found: Ranging, reach: Radius, unit: str, top: int | None
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The data of the chart of ranges, bars by feature, and the texts around it."""
+    bars, rows = found.bars(), range_rows(found, listed(found, top))
+    scale = 100.0 if bars.relative else 1.0  # moves in parts of now are percentages
+    chart = {
         "names": [found.names[i] for i in bars.order],
         "texts": [[number(found.now[i]), *found.words(i)] for i in bars.order],
         "optimal": (scale * bars.optimal).round(6).tolist(),
@@ -131,32 +129,25 @@ def range_chart(found: Ranging) -> dict[str, Any] | None:
         "edge": scale * bars.edge,
         "relative": bars.relative,
     }
-
-
-def chart_and_table(
-    found: Ranging, reach: Radius, unit: str, top: int | None
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The data of the chart of ranges, and the texts around it."""
-    chart, rows = range_chart(found), range_rows(found, listed(found, top))
     of_all = f", the {len(rows)} narrowest of {len(found.names)}" if len(rows) < len(found.names) else ""
     drawn = "No range ends: there is nothing to draw."
-    if chart is not None:
-        left_out = len(found.names) - len(chart["names"])
+    if bars.order:
+        left_out = len(found.names) - len(bars.order)
         drawn = "The narrowest ranges first; bars that reach an edge go on."
         drawn += f" Not drawn: {counted(left_out, 'feature')}." if left_out else ""
     table = {
         "caption": f"One at a time, the others standing still{of_all}",
         "rows": rows,
         "drawn": drawn,
-        "height": 110 + 22 * len(chart["names"]) if chart else 0,
+        "height": 110 + 22 * len(bars.order) if bars.order else 0,
     }
-    return chart, {"range_table": table, "sentences": range_sentences(found, reach, unit)}
+    texts = {"range_table": table, "sentences": range_sentences(found, reach, unit)}
+    return chart if bars.order else None, texts
 
 
-def last_ranges(mdp: MDP, losses: Losses, ties: TieRule) -> tuple[Ranging, Radius] | None:
+def last_ranges(mdp: MDP, losses: LossStream, ties: TieRule) -> tuple[Ranging, Radius] | None:
     """Of the last round; None if losses are not factored, or into too many features."""
-    stream = as_stream(losses)
-    factors = factors_of(stream)
+    factors = factors_of(losses)
     if factors is None or factors.features.shape[0] > MOST_IN_REPORT:
         return None
-    return ranging(mdp, stream, ties=ties), radius(mdp, stream, ties=ties)
+    return ranging(mdp, losses, ties=ties), radius(mdp, losses, ties=ties)

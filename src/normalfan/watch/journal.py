@@ -31,7 +31,7 @@ from normalfan.errors import InputError, WorkStopped
 from normalfan.files import check_target, remove_drafts
 from normalfan.pricing.monitor import Monitor, read_snapshot, stored, stored_count, stored_sum
 from normalfan.problem.mdp import MDP
-from normalfan.watch.service import Service
+from normalfan.watch.rules import Service
 
 BLOCK = 2**20
 

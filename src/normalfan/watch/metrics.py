@@ -69,7 +69,6 @@ def exposition(tally: Tally, model: str) -> bytes:
     """The text of the file; a metric whose number is not known yet is left out."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-    from prometheus_client.registry import Collector
 
     progress = tally.progress
     service, wall = progress.service, tally.last_wall or {}
@@ -91,7 +90,7 @@ def exposition(tally: Tally, model: str) -> bytes:
         ("last_update_timestamp_seconds", "When the last round was priced, in Unix time.", tally.last_update),
     ]
 
-    class Metrics(Collector):
+    class Families(CollectorRegistry):
         # The library's own counters can only be counted up, and a resumed watch begins above zero.
         def collect(self) -> Iterator[Metric]:
             for name, meaning, number in metrics:
@@ -101,6 +100,4 @@ def exposition(tally: Tally, model: str) -> bytes:
                     family.add_metric([model], number)
                     yield family
 
-    registry = CollectorRegistry()
-    registry.register(Metrics())
-    return generate_latest(registry)
+    return generate_latest(Families())

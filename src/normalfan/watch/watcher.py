@@ -15,7 +15,8 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy.typing as npt
@@ -24,15 +25,12 @@ from normalfan.errors import InputError
 from normalfan.pricing.monitor import Monitor, PricedRound
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
-from normalfan.problem.mdp import MDP
 from normalfan.ranges.reading import Tolerance
 from normalfan.text import amount
-from normalfan.watch.alarms import AlarmRule
-from normalfan.watch.feed import LONGEST_LINE
 from normalfan.watch.journal import Progress
+from normalfan.watch.lines import LONGEST_LINE, Line, LineModel, as_line, digest_of_round, read_line
 from normalfan.watch.metrics import MetricsFile, Tally
-from normalfan.watch.records import Line, LineReader, as_line, digest_of_round
-from normalfan.watch.service import LiveRule, Served
+from normalfan.watch.rules import AlarmRule, LiveRule, Served, Service
 
 if TYPE_CHECKING:
     from normalfan.replan.rules import StoredRule
@@ -46,23 +44,13 @@ TOGETHER_BYTES = 2**22  # of their losses: large problems gain nothing, and reco
 class Gathered(NamedTuple):
     """A line that waits to be priced."""
 
-    line: int
-    round: int
+    number: int
+    line: Line
     loss: FloatArray
-    of_rewards: bool
     wall: dict[str, Any] | None
-    model: str
-    problem: MDP
 
 
-class LineModel(NamedTuple):
-    """A model that lines may name, and the features that their coefficients multiply in it."""
-
-    mdp: MDP
-    features: Any = None
-    feature_names: Sequence[str] = ()
-
-
+@dataclass(eq=False, repr=False)
 class Watcher:
     """Prices lines, and hands their records to `commit`.
 
@@ -122,64 +110,57 @@ class Watcher:
     2.0
     """
 
-    def __init__(
-        self,
-        monitor: Monitor,
-        commit: Callable[[bytes, Progress], None],
-        *,
-        features: npt.ArrayLike | None = None,
-        feature_names: Sequence[str] = (),
-        rewards: bool = False,
-        models: Mapping[str, LineModel] | None = None,
-        progress: Progress | None = None,
-        rules: Sequence[AlarmRule] = (),
-        rule: StoredRule | None = None,
-        known: str = "before",
-        tolerance: Tolerance | None = None,
-        on_bad_line: Callable[[bytes], None] = lambda _: None,
-        on_alarm: Callable[[str], None] = lambda _: None,
-        unit: str = "",
-        metrics: MetricsFile | None = None,
-        strict: bool = False,
-        latency: float = 0.0,
-        longest: int = LONGEST_LINE,
-        pauses: bool = False,
-    ) -> None:
-        self.monitor = monitor
-        self.rules = tuple(rules)
-        self.strict = strict
-        self.latency = latency
-        models = models or {"": LineModel(monitor.mdp, features, feature_names)}
-        named = [name for name in models if name]
-        self._readers = {
-            name: LineReader(*model, longest, rewards=rewards, models=named) for name, model in models.items()
-        }
-        self._reader = self._readers[""]
-        self._features = self._reader.digest_of_meaning()
+    monitor: Monitor
+    commit: Callable[[bytes, Progress], None]
+    _: KW_ONLY
+    features: npt.ArrayLike | None = None
+    feature_names: Sequence[str] = ()
+    rewards: bool = False
+    models: Mapping[str, LineModel] | None = None
+    progress: Progress | None = None
+    rules: Sequence[AlarmRule] = ()
+    rule: StoredRule | None = None
+    known: str = "before"
+    tolerance: Tolerance | None = None
+    on_bad_line: Callable[[bytes], None] = lambda _: None
+    on_alarm: Callable[[str], None] = lambda _: None
+    unit: str = ""
+    metrics: MetricsFile | None = None
+    strict: bool = False
+    latency: float = 0.0
+    longest: int = LONGEST_LINE
+    pauses: bool = False
+
+    def __post_init__(self) -> None:
+        mdp, progress = self.monitor.mdp, self.progress
+        self._models = self.models or {"": LineModel(mdp, self.features, self.feature_names)}
+        named = [name for name in self._models if name]
+        self._read = partial(read_line, longest=self.longest, models=named, rewards=self.rewards)
+        meanings = {name: one.digest_of_meaning(rewards=self.rewards) for name, one in self._models.items()}
+        self._meaning = meanings[""]
         if named:
-            meanings = {
-                name: (one.mdp.fingerprint, one.digest_of_meaning()) for name, one in self._readers.items()
-            }
-            self._features += hashlib.sha256(repr(sorted(meanings.items())).encode()).hexdigest()
-            if rule is not None:
+            models_of_lines = sorted(
+                (name, (self._models[name].mdp.fingerprint, meaning)) for name, meaning in meanings.items()
+            )
+            self._meaning += hashlib.sha256(repr(models_of_lines).encode()).hexdigest()
+            if self.rule is not None:
                 raise InputError(
                     "a rule is given with several models, but it holds a plan in one of them: leave out "
                     "--rule or --models."
                 )
-        self.tally = Tally(progress or Progress(rounds=monitor.rounds, total=monitor.total))
-        if progress and progress.rounds and progress.features != self._features:
+        if progress and progress.rounds and progress.features != self._meaning:
             raise InputError(
                 "the features (or --rewards, or the models) are not those of the rounds priced before, but a "
                 "watch resumes only with its own: give the same, or none as before, or two new paths to "
                 "start again."
             )
-        if tolerance is not None and self._reader.features is None:
+        if self.tolerance is not None and self._models[""].features is None:
             raise InputError(
-                f"a range of {tolerance} is asked for without features, but distances to walls are measured "
-                f"in their units: pass --features FILE."
+                f"a range of {self.tolerance} is asked for without features, but distances to walls are "
+                f"measured in their units: pass --features FILE."
             )
-        self._tolerance = tolerance
-        self._live = LiveRule(monitor.pricer, rule, known) if rule else None
+        self.tally = Tally(progress or Progress(rounds=self.monitor.rounds, total=self.monitor.total))
+        self._live = LiveRule(self.monitor.pricer, self.rule, self.known) if self.rule else None
         service = self.tally.progress.service
         before, now = service.rule if service else "none", self._live.name if self._live else "none"
         if self.tally.progress.rounds and before != now:
@@ -188,14 +169,9 @@ class Watcher:
                 f"with its own: give the same --rule and --known, or two new paths to start again."
             )
         if service:
-            as_loss(monitor.mdp, service.loss, "the loss of the plan in service")
-        self._commit_records = commit
-        self._on_bad_line = on_bad_line
-        self._on_alarm = on_alarm
-        self._unit = unit
-        self._metrics = metrics
-        affordable = TOGETHER_BYTES // (8 * math.prod(monitor.mdp.shape))
-        self._together = max(1, min(TOGETHER, affordable)) if pauses else 1
+            as_loss(mdp, service.loss, "the loss of the plan in service")
+        affordable = TOGETHER_BYTES // (8 * math.prod(mdp.shape))
+        self._together = max(1, min(TOGETHER, affordable)) if self.pauses else 1
         self._gathered: list[Gathered] = []
         self._waiting: list[bytes] = []
         self._waiting_since = 0.0
@@ -222,36 +198,30 @@ class Watcher:
 
     def _take(self, number: int, line: bytes) -> None:
         try:
-            read = self._reader.read(line)
+            read = self._read(line)
         except InputError as error:
             self._refuse(number, error)
             return
-        if self._gathered and read.round <= self._gathered[-1].round:
+        if self._gathered and read.round <= self._gathered[-1].line.round:
             self._price_gathered()  # only rounds that can be priced count as priced before
         try:
-            last = self.tally.progress.last_round
-            if last is not None and read.round <= last:
-                self._check_repeated(read)
+            model, wall = self._models[read.model], None
+            loss, progress = model.loss(read), self.tally.progress
+            if progress.last_round is not None and read.round <= progress.last_round:
+                digest = digest_of_round(loss, read.model)
+                if dict(progress.recent).get(read.round, digest) != digest:
+                    raise InputError(
+                        f"round {read.round} comes again with another {read.key}, or of another model, but a "
+                        f"round that was priced stays as it was: give a correction a new number, or start "
+                        f"again with new paths."
+                    )
                 self.tally.skipped += 1
-            else:
-                reader = self._readers[read.model]
-                loss, of_rewards, wall = reader.loss(read), reader.is_of_rewards(read), None
-                if self._tolerance is not None:
-                    wall = reader.nearest_wall(read, self._tolerance, self.monitor.pricer.ties)
-                one = Gathered(number, read.round, loss, of_rewards, wall, read.model, reader.mdp)
-                self._gathered.append(one)
+                return
+            if self.tolerance is not None:
+                wall = model.nearest_wall(read, self.tolerance, self.monitor.pricer.ties)
+            self._gathered.append(Gathered(number, read, loss, wall))
         except InputError as error:
             self._refuse(number, error)
-
-    def _check_repeated(self, line: Line) -> None:
-        priced = dict(self.tally.progress.recent).get(line.round)
-        loss = self._readers[line.model].loss(line)
-        if priced is not None and priced != digest_of_round(loss, line.model):
-            raise InputError(
-                f"round {line.round} comes again with another {line.key}, or of another model, but a round "
-                f"that was priced stays as it was: give a correction a new number, or start again with new "
-                f"paths."
-            )
 
     def _refuse(self, number: int, error: InputError) -> None:
         self._price_gathered()  # the lines before it come first
@@ -259,67 +229,73 @@ class Watcher:
         self.tally.first_error = self.tally.first_error or f"line {number}: {error}"
         if self.strict:
             raise InputError(f"line {number}: {error}") from None
-        self._on_bad_line(as_line({"line": number, "error": str(error)}))
+        self.on_bad_line(as_line({"line": number, "error": str(error)}))
 
     def _price_gathered(self) -> None:
         gathered, self._gathered = self._gathered, []
         if not gathered:
             return
         before = dict(vars(self.monitor))
-        numbers, losses = [one.round for one in gathered], [one.loss for one in gathered]
-        served: list[Served | None] = [None] * len(gathered)
+        numbers, losses = [one.line.round for one in gathered], [one.loss for one in gathered]
+        problems = [self._models[one.line.model].mdp for one in gathered]
+        served: list[Served] = [({}, None)] * len(gathered)
         try:
-            priced = self.monitor.update_block(numbers, losses, [one.problem for one in gathered])
+            priced = self.monitor.update_block(numbers, losses, problems)
             if self._live:
                 prices = [step.price for step, _ in priced]
                 served[:] = self._live.follow(self.tally.progress.service, numbers, losses, prices)
         except InputError as error:
             vars(self.monitor).update(before)  # a round is priced in full or not at all
             if len(gathered) == 1:
-                self._refuse(gathered[0].line, error)
+                self._refuse(gathered[0].number, error)
                 return
             for one in gathered:  # which of them is refused, and what the others cost without it
                 self._gathered = [one]
                 self._price_gathered()
             return
-        for one, (step, total), service in zip(gathered, priced, served, strict=True):
-            shown = replace(step, value=0.0 - step.value) if one.of_rewards else step
-            self._record(shown, total, one, service)
+        for one, (step, total), in_service in zip(gathered, priced, served, strict=True):
+            shown = replace(step, value=0.0 - step.value) if one.line.of_rewards else step
+            self._record(shown, total, one, *in_service)
         if time.monotonic() - self._waiting_since >= self.latency:
             self._commit()
 
-    def _record(self, step: PricedRound, total: float, one: Gathered, served: Served | None) -> None:
+    def _record(
+        self, step: PricedRound, total: float, one: Gathered, told: dict[str, Any], service: Service | None
+    ) -> None:
         tally, before = self.tally, self.tally.progress
         raised = [str(rule) for rule in self.rules if rule.raised_by(step, before.total, total)]
         record: dict[str, Any] = {"round": step.round, "since": before.last_round}
         record |= {field.name: getattr(step, field.name) for field in fields(step) if field.name != "moved"}
-        if len(self._readers) > 1:
-            record |= {"model": one.model or None, "moved": step.moved and asdict(step.moved)}
+        if len(self._models) > 1:
+            record |= {"model": one.line.model or None, "moved": step.moved and asdict(step.moved)}
         if (cell := step.costliest) is not None:
             record["costliest"] = {"step": cell.step, "state": cell.state, "action": cell.action}
             record["costliest"] |= {"best_action": cell.best_action, "price": cell.paid}
         record["total"] = total
-        if self._tolerance is not None:
+        if self.tolerance is not None:
             record["wall"] = tally.last_wall = one.wall
         if raised:
             record["alarms"] = raised
         for rule in raised:
-            price, cost = (amount(number, self._unit) for number in (step.price, total))
-            self._on_alarm(f"alarm {rule} in round {step.round}: price {price}, total {cost}")
-        if served:
-            record["service"] = served.record
-            if served.record["replan"]:
+            price, cost = (amount(number, self.unit) for number in (step.price, total))
+            self.on_alarm(f"alarm {rule} in round {step.round}: price {price}, total {cost}")
+        if service:
+            record["service"] = told
+            if told["replan"]:
                 tally.replans += 1
-                self._announce_replan(step.round, served.record)
+                self._announce_replan(step.round, told)
         tally.progress = Progress(
             last_round=step.round,
             rounds=before.rounds + 1,
             total=total,
             crossings=before.crossings + step.crossed,
             alarms=before.alarms + len(raised),
-            features=self._features,
-            recent=(*before.recent[1 - REMEMBERED :], (step.round, digest_of_round(one.loss, one.model))),
-            service=served.service if served else None,
+            features=self._meaning,
+            recent=(
+                *before.recent[1 - REMEMBERED :],
+                (step.round, digest_of_round(one.loss, one.line.model)),
+            ),
+            service=service,
         )
         tally.priced += 1
         tally.alarms += len(raised)
@@ -330,9 +306,9 @@ class Watcher:
 
     def _announce_replan(self, number: int, record: dict[str, Any]) -> None:
         old = record.get("replaced", record)  # known before acting, its price today is not paid
-        price, cost = (amount(old[name], self._unit) for name in ("price", "cost"))
+        price, cost = (amount(old[name], self.unit) for name in ("price", "cost"))
         verb = "would cost" if "replaced" in record else "cost"
-        self._on_alarm(
+        self.on_alarm(
             f"re-plan now: in round {number} the plan of round {old['since']} {verb} {price}; "
             f"it has cost {cost} since it entered service"
         )
@@ -340,6 +316,6 @@ class Watcher:
     def _commit(self, *, final: bool = False) -> None:
         if self._waiting:
             records, self._waiting = b"".join(self._waiting), []
-            self._commit_records(records, self.tally.progress)
-        if self._metrics:
-            self._metrics.write(self.tally, final=final)
+            self.commit(records, self.tally.progress)
+        if self.metrics:
+            self.metrics.write(self.tally, final=final)

@@ -1,4 +1,13 @@
-"""The plan in service, and the rule that says when to replace it.
+"""Rules that look at every priced round: which raise an alarm, and when to replace the plan in service.
+
+An alarm rule is one of
+
+price>100       the price of the round; also >=, <, <=
+price>1%        the same, compared with a hundredth of the round's |value|
+total>5000      the sum of all prices: raised once, by the round that takes it there
+margin<1e-3     the cone margin; likewise value, dimension, variation_l1, variation_l2, variation_linf
+crossed         the optimal face is not the previous one
+ambiguous       the price or the crossing depends on a near-tie
 
 The plan of the first round enters service. In every later round a rule sees what the plan in service costs,
 the price of its face, and says whether to re-plan: then the plan of this round enters service. If losses are
@@ -9,10 +18,12 @@ known before acting, it serves this round already; if they are known after, from
 from __future__ import annotations
 
 import math
+import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +31,85 @@ import numpy.typing as npt
 from normalfan.errors import InputError, check_choice
 from normalfan.pricing.blocks import BlockPricer
 from normalfan.pricing.kernels import Sweeper
-from normalfan.pricing.monitor import stored
+from normalfan.pricing.monitor import PricedRound, stored
 from normalfan.problem.arrays import FloatArray
 
 if TYPE_CHECKING:
     from normalfan.replan.rules import StoredRule
 
+FLAGS = ("crossed", "ambiguous")
+QUANTITIES = (
+    *("price", "total", "value", "margin", "dimension"),
+    *("variation_l1", "variation_l2", "variation_linf"),
+)
+
+_COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_FORM = re.compile(rf"\s*([a-z_0-9]+)\s*(?:(>=|<=|>|<)\s*({_NUMBER})\s*(%?))?\s*")
+
 KNOWN = ("before", "after")
 
 SWEPT = 4  # rounds that are priced in the time of one: sweeps are eight wide, and each takes two
 _PREFIX = "service_"
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmRule:
+    """One alarm rule; `AlarmRule.parse` makes it from its text.
+
+    Parameters
+    ----------
+    name : str
+        A flag or a quantity.
+    comparison : str
+        One of >, >=, <, <=; empty for a flag.
+    bound : float
+        What the quantity is compared with.
+    percent : bool
+        Whether the bound is a percentage of the round's |value|.
+
+    Examples
+    --------
+    >>> str(AlarmRule.parse("price > 1%"))
+    'price>1%'
+    """
+
+    name: str
+    comparison: str = ""
+    bound: float = 0.0
+    percent: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> AlarmRule:
+        """Read a rule such as "price>100", "price>1%" or "crossed"."""
+        match = _FORM.fullmatch(text)
+        name, comparison, number, percent = match.groups(default="") if match else ("", "", "", "")
+        if name in FLAGS and not comparison:
+            return cls(name)
+        bound = float(number or "nan")
+        is_known = name in QUANTITIES and math.isfinite(bound)
+        if not is_known or (percent and name != "price") or (name == "total" and "<" in comparison):
+            raise InputError(
+                f"the alarm rule {text!r} is not understood, but must compare one of {', '.join(QUANTITIES)} "
+                f"with a number by >, >=, <, <= (a % only after price, only > and >= after total) or be one "
+                f"of {', '.join(FLAGS)}: write --alarm 'price>100', 'price>1%' or 'crossed'."
+            )
+        return cls(name, comparison, bound, bool(percent))
+
+    def raised_by(self, step: PricedRound, total_before: float, total: float) -> bool:
+        """Whether a round that takes the sum of prices from `total_before` to `total` raises it."""
+        if not self.comparison:
+            return bool(getattr(step, self.name))
+        holds = _COMPARISONS[self.comparison]
+        if self.name == "total":
+            return bool(holds(total, self.bound) and not holds(total_before, self.bound))
+        bound = self.bound / 100 * abs(step.value) if self.percent else self.bound
+        return bool(holds(getattr(step, self.name), bound))
+
+    def __str__(self) -> str:
+        bound = f"{self.comparison}{self.bound:.12g}{'%' * self.percent}"
+        return self.name + bound if self.comparison else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +145,8 @@ class Service:
         return cls(loss=loss, **found)
 
 
-class Served(NamedTuple):
-    """What a round has to say about service, and the plan in service from there on."""
-
-    record: dict[str, Any]
-    service: Service
+Served: TypeAlias = tuple[dict[str, Any], Service | None]
+"""What a round has to say about service, and the plan in service from there on."""
 
 
 class LiveRule:
@@ -96,7 +173,7 @@ class LiveRule:
         for t, (number, loss, price) in enumerate(zip(numbers, losses, prices, strict=True)):
             if service is None:
                 service = Service(number, loss, self.name)
-                served.append(Served(_record(service, 0.0, replan=False), service))
+                served.append((_record(service, 0.0, replan=False), service))
                 continue
             if service.age == 0:
                 paid, ahead = price, []  # the plan in service is that of the round before
@@ -105,11 +182,13 @@ class LiveRule:
                 end = t + max(SWEPT, service.age)
                 ahead = ahead or self._prices(service, losses[t:end])
                 paid = ahead.pop(0)
-            served.append(self._decide(service, number, loss, paid))
-            service = served[-1].service
+            told, service = self._decide(service, number, loss, paid)
+            served.append((told, service))
         return served
 
-    def _decide(self, service: Service, number: int, loss: FloatArray, price: float) -> Served:
+    def _decide(
+        self, service: Service, number: int, loss: FloatArray, price: float
+    ) -> tuple[dict[str, Any], Service]:
         memory, replan = self.rule.advance(service.memory, price)
         if not math.isfinite(service.cost + price):
             raise InputError(
@@ -124,12 +203,12 @@ class LiveRule:
             allowed = read.advantages < np.inf
             kept = replace(kept, loss=np.where(allowed, read.advantages > 0, np.inf))
         if not replan:
-            return Served(_record(kept, price, replan=False), kept)
+            return _record(kept, price, replan=False), kept
         new = Service(number, loss, self.name, memory=memory, replans=service.replans + 1)
         if not self.is_known_before:
-            return Served(_record(kept, price, replan=True), new)
+            return _record(kept, price, replan=True), new
         replaced = {"since": service.since, "price": price, "cost": service.cost}
-        return Served(_record(new, 0.0, replan=True) | {"replaced": replaced}, new)
+        return _record(new, 0.0, replan=True) | {"replaced": replaced}, new
 
     def _prices(self, service: Service, losses: Sequence[FloatArray]) -> list[float]:
         """Of the plan in service under each loss: those that a `BlockPricer` gives."""
