@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -115,15 +115,15 @@ def frame_of_rounds(motion: PricedMotion, summary: Summary) -> polars.DataFrame:
     return frame.with_columns(polars.Series("never_changed_price", summary.never_changed_prices))
 
 
-def write_rounds(frame: polars.DataFrame, out: str | None, *, safe_csv: bool) -> None:
-    """The table that --out asks for, as .csv, .parquet or .json, whole or not at all."""
+def write_rounds(table: Callable[[], polars.DataFrame], out: str | None, *, safe_csv: bool) -> None:
+    """The table that --out may ask for, as .csv, .parquet or .json, whole or not at all."""
     if out is None:
         return
     import polars
 
     from normalfan.io.frames import write_table
 
-    path = Path(out)
+    path, frame = Path(out), table()
     if path.suffix == ".json":
         with written_atomically(path) as file:
             file.write(as_json(frame.to_dicts(), indent=2).encode() + b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -69,9 +70,9 @@ def price(
     motion = nf.price_stream(problems, stream, against=which, progress=True, **moving)
     periods = None if by is None else motion.by_period(by)
     summary = nf.summarise(problems, stream, motion, costliest=top or LISTED_IN_TERMINAL)
-    frame = output.frame_of_rounds(motion, summary)
+    table = partial(output.frame_of_rounds, motion, summary)
     gaps = gaps_between(motion.round_names)
-    output.write_rounds(frame, out, safe_csv=safe_csv)
+    output.write_rounds(table, out, safe_csv=safe_csv)
     if report is not None:
         heading = title if title is not None else f"{Path(losses).name} on {Path(model).name}"
         texts: dict[str, Any] = {"title": heading, "unit": problem.unit, "summary": summary}
@@ -80,7 +81,7 @@ def price(
         missing = [{"round": late, "since": before} for late, before in gaps]
         document = {"summary": summary.to_dict(), "gaps": missing}
         document |= {} if periods is None else {"periods": periods.to_dicts()}
-        output.print_json(document | {"rounds": frame.to_dicts()})
+        output.print_json(document | {"rounds": table().to_dicts()})
         return
     output.print_summary(summary, problem.unit)
     if gaps:

@@ -43,7 +43,7 @@ def range_(
 
     Example:  normalfan range model.npz prices.csv --features features.csv --at 2021-02-15 --tolerance 1%
     """
-    from normalfan.report.ranges import listed, range_rows, range_sentences
+    from normalfan.report.ranges import range_rows, range_sentences
 
     output.check_outputs(out, report)
     allowed = options.tolerance_of("--tolerance", tolerance)
@@ -52,12 +52,11 @@ def range_(
     asked: dict[str, Any] = {"tolerance": allowed, "directions": _what_moves(stream, mdp, entries=entries)}
     asked["at"] = None if at is None else options.round_of(stream, "--at", at)
     found, reach = nf.ranging(mdp, stream, **asked), nf.radius(mdp, stream, **asked)
-    output.write_rounds(found.to_frame(), out, safe_csv=safe_csv)
+    output.write_rounds(found.to_frame, out, safe_csv=safe_csv)
     if report is not None:
         heading = title if title is not None else f"Round {found.today.round_name} of {Path(losses).name}"
         nf.report.write_ranges(report, found, reach, title=heading, unit=problem.unit, top=top)
-    chosen = listed(found, top)
-    rows = range_rows(found, chosen)
+    rows = range_rows(found, top)
     if as_json:
         frame = found.to_frame().rename({"name": "feature"})
         output.print_json(
@@ -75,17 +74,17 @@ def range_(
                     frame.row(i, named=True)
                     | {"optimal": row.optimal, "within": row.within}
                     | {side: row.beyond.get(side, ("", None))[1] for side in ("below", "above")}
-                    for i, row in zip(chosen, rows, strict=True)
+                    for i, row in rows.items()
                 ],
             }
         )
     else:
         output.print_paragraphs(*range_sentences(found, reach, problem.unit))
         head = ("feature", "now", "exposure", "optimal while", "tolerated while")
-        output.print_table(head, [row[:5] for row in rows])
+        output.print_table(head, [row[:5] for row in rows.values()])
         beyond = [
             (row.feature, f"{side} {limit}", plan)
-            for row in rows
+            for row in rows.values()
             for side, (limit, plan) in row.beyond.items()
         ]
         if beyond:

@@ -102,7 +102,7 @@ def replan(
             document, show = _curve_document, _show_curve
             if figure is not None:
                 _write_figure(result, Path(figure), problem.unit)
-    output.write_rounds(result.to_frame(), out, safe_csv=safe_csv)
+    output.write_rounds(result.to_frame, out, safe_csv=safe_csv)
     if as_json:
         output.print_json(document(result, problem.unit))
     else:

@@ -244,10 +244,8 @@ def write_regret_curve(
     Parameters
     ----------
     path, curve : str or Path, RegretCurve
-    title, unit : str
-        The heading, and the unit of the losses such as "$".
-    sentences : sequence of str
-        Shown above the chart, such as a recommendation.
+    title, unit, sentences : str, str, sequence of str
+        The heading, the unit of the losses such as "$", and what is said above the chart, such as advice.
 
     Raises
     ------

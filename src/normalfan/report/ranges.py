@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,17 +34,11 @@ class RangeRow(NamedTuple):
     beyond: dict[str, tuple[str, str]]  # "below" and "above": where the tolerated range ends, the plan there
 
 
-def listed(found: Ranging, top: int | None = None) -> list[int]:
-    """The coefficients to list: the `top` narrowest, or all in their own order if there are few."""
-    if top is None and len(found.names) <= LISTED:
-        return list(range(len(found.names)))
-    return found.narrowest[: top or LISTED]
-
-
-def range_rows(found: Ranging, chosen: Iterable[int]) -> list[RangeRow]:
-    tables = Tables(found.today.mdp)
-    rows = []
-    for i in chosen:
+def range_rows(found: Ranging, top: int | None = None) -> dict[int, RangeRow]:
+    """Rows of the `top` narrowest ranges, or of all in their own order if they are few, by number."""
+    is_whole = top is None and len(found.names) <= LISTED
+    tables, rows = Tables(found.today.mdp), {}
+    for i in range(len(found.names)) if is_whole else found.narrowest[: top or LISTED]:
         least, most = map(number, found.exposures[i])
         exposure = least if least == most else f"{least} to {most}"
         beyond = {
@@ -53,7 +46,7 @@ def range_rows(found: Ranging, chosen: Iterable[int]) -> list[RangeRow]:
             for (side, end), limit in zip(ENDS.items(), found.within[i], strict=True)
             if (plan := _takes_over(found, tables, i, end))
         }
-        rows.append(RangeRow(found.names[i], number(found.now[i]), exposure, *found.words(i), beyond))
+        rows[i] = RangeRow(found.names[i], number(found.now[i]), exposure, *found.words(i), beyond)
     return rows
 
 
@@ -119,7 +112,7 @@ def chart_and_table(
     found: Ranging, reach: Radius, unit: str, top: int | None
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """The data of the chart of ranges, bars by feature, and the texts around it."""
-    bars, rows = found.bars(), range_rows(found, listed(found, top))
+    bars, rows = found.bars(), list(range_rows(found, top).values())
     scale = 100.0 if bars.relative else 1.0  # moves in parts of now are percentages
     chart = {
         "names": [found.names[i] for i in bars.order],
