@@ -74,22 +74,22 @@ def from_arrays(
     (MDP(horizon=3, states=2, actions=3, Dense), Negated(ArrayLosses(T=1, H=3, S=2, A=3, float64)))
     """
     if pairs is None:
-        axes, which = _order_of(P, order), None
-        rows = _rows("P", P, axes)
+        axes = _order_of(P, order)
+        table = _rows("P", P, axes)
+        which = np.arange(table.shape[0]).reshape(table.shape[1], -1)
     else:
-        axes, (rows, which) = "", _paired(P, pairs)
-    n_states = rows.shape[1]
-    moves = rows.tocoo()
-    shape = (1, n_states, rows.shape[0] // n_states)
-    transitions = transitions_of_moves(moves.row, moves.col, moves.data, shape)
-    names = (labels or Labels()).states or [str(s) for s in range(n_states)]
+        axes, (table, which) = "", _paired(P, pairs)
+    given = which >= 0
+    moves, rows = table[which[given]].tocoo(), np.flatnonzero(given)
+    shape = (1, *which.shape)
+    transitions = transitions_of_moves(rows[moves.row], moves.col, moves.data, shape, stays=~given)
+    names = (labels or Labels()).states or [str(s) for s in range(len(which))]
     initial = state_index(start, names) if isinstance(start, str) else start
-    allowed = None if which is None else which >= 0
-    mdp = MDP(transitions, initial, horizon, labels=labels, allowed=allowed)
-    given = {f"R[{t}]": one for t, one in enumerate(R)} if moving else {"R": R}
-    if not given:
+    mdp = MDP(transitions, initial, horizon, labels=labels, allowed=given)
+    rounds = {f"R[{t}]": one for t, one in enumerate(R)} if moving else {"R": R}
+    if not rounds:
         raise InputError("R has no round, but moving rewards are one or more: pass a sequence of them.")
-    means = [_mean_reward(name, one, mdp, axes, which) for name, one in given.items()]
+    means = [_mean_reward(name, one, mdp, axes, which) for name, one in rounds.items()]
     losses = expected_losses(mdp, np.stack(means), axes="TSA", terminal=terminal, round_names=round_names)
     return mdp, rewards(losses)
 
@@ -218,13 +218,13 @@ def _rows(name: str, cube: Any, order: str) -> Any:
     return stacked[np.arange(stacked.shape[0]).reshape(len(cube), size).T.reshape(-1)]
 
 
-def _mean_reward(name: str, given: Any, mdp: MDP, axes: str, which: IntArray | None) -> FloatArray:
+def _mean_reward(name: str, given: Any, mdp: MDP, axes: str, which: IntArray) -> FloatArray:
     """[S, A]: the rewards of a round, in whichever form they are."""
     n_states, n_actions = mdp.shape[1:]
     are_sparse = _are_sparse(given)
     numbers = np.empty(0) if are_sparse else read_numbers(name, given).astype(np.float64)
     shape = (len(given), *given[0].shape) if are_sparse else numbers.shape
-    if which is not None:
+    if not axes:
         check_shape(name, shape, (int(which.max()) + 1,), "pass a reward for each pair")
         numbers = np.where(which >= 0, numbers[which], 0.0)
     elif shape == tuple({"A": n_actions, "S": n_states}[axis] for axis in axes):
@@ -240,7 +240,7 @@ def _mean_reward(name: str, given: Any, mdp: MDP, axes: str, which: IntArray | N
 
 
 def _paired(P: Any, pairs: Sequence[npt.ArrayLike]) -> tuple[Any, IntArray]:
-    """Pairs as a sparse matrix [S·A, S], and the row of `P` that each is, [S, A]; -1 if it is left out."""
+    """`P` as a sparse matrix [L, S], and the row of it that each pair is, [S, A]; -1 if it is left out."""
     table = P if sparse.issparse(P) else read_numbers("P", P)
     if sparse.issparse(P):
         check_sparse("P", P)
@@ -272,6 +272,4 @@ def _paired(P: Any, pairs: Sequence[npt.ArrayLike]) -> tuple[Any, IntArray]:
             f"pairs have state {states[k]}, action {actions[k]} more than once, but each is one row of P: "
             f"drop the others."
         )
-    stays = n_rows + np.arange(n_states)[:, None]  # a move that is not allowed stays where it is
-    stacked = sparse.vstack([given, sparse.eye_array(n_states)], format="csr")
-    return stacked[np.where(which < 0, stays, which).reshape(-1)], which
+    return given, which

@@ -63,7 +63,8 @@ def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None
     # Summed in the order of the table: a sparse matrix would sum long rows in another, to other bits.
     pairs, which = np.unique(world.rows * n_states + world.nexts, return_inverse=True)
     summed = np.asarray(np.bincount(which, world.weights, minlength=len(pairs)), dtype=np.float64)
-    moves = transitions_of_moves(*np.divmod(pairs, n_states), summed, (1, n_states, world.n_actions))
+    shape = (1, n_states, world.n_actions)
+    moves = transitions_of_moves(*np.divmod(pairs, n_states), summed, shape, stays=world.stays)
     return MDP(moves, world.initial, steps, labels=world.labels)
 
 
@@ -133,13 +134,13 @@ def gymnasium_losses(
     listed = list(range(rounds) if isinstance(rounds, int | np.integer) else rounds)
     if not listed:
         raise InputError(f"rounds is {rounds!r}, but there must be one or more: pass their number or a list.")
-    moves = np.flatnonzero(world.arrivals >= 0)
-    states, actions = np.divmod(world.rows[moves], world.n_actions)
-    places = list(zip(states.tolist(), actions.tolist(), world.arrivals[moves].tolist(), strict=True))
-    earned, means = np.zeros(len(world.rows)), []
+    states, actions = np.divmod(world.rows, world.n_actions)
+    places = list(zip(states.tolist(), actions.tolist(), world.arrivals.tolist(), strict=True))
+    means = []
     for one in listed:
         numbers = read_numbers("rewards", [reward_of_round(one, *place) for place in places])
-        check_shape(f"rewards of round {one}", numbers.shape, moves.shape, "return a number for each move")
+        expected = world.rows.shape
+        check_shape(f"rewards of round {one}", numbers.shape, expected, "return a number for each move")
         if not np.isfinite(numbers).all():
             at = first_index(~np.isfinite(numbers))[0]
             s, a, arrival = places[at]
@@ -147,15 +148,14 @@ def gymnasium_losses(
                 f"reward_of_round gives {numbers[at]} in round {one} for state {s}, action {a}, next state "
                 f"{arrival}, but a reward is a finite number: return one."
             )
-        earned[moves] = numbers
-        means.append(world.mean(earned))
+        means.append(world.mean(numbers))
     names = None if isinstance(rounds, int | np.integer) else list(map(str, listed))
     return rewards(ArrayLosses(np.stack(means), "TSA", round_names=names))
 
 
 @dataclass(frozen=True, slots=True)
 class _World:
-    """What can happen in an environment, when an episode that terminated stays where it ended."""
+    """What can happen in an environment until an episode terminates, and where it stays then."""
 
     name: str
     limit: int | None
@@ -166,7 +166,8 @@ class _World:
     weights: FloatArray  # [n]
     nexts: IntArray  # [n]
     rewards: FloatArray  # [n]
-    arrivals: IntArray  # [n]  the next state by the environment's own table; -1 after the end
+    arrivals: IntArray  # [n]  the next state by the environment's own table
+    stays: BoolArray  # [S·A]  the rows after the end, which are not among the others
 
     def mean(self, earned: FloatArray) -> FloatArray:
         """[S, A]: the expectation of what each move earns."""
@@ -207,7 +208,6 @@ def _read_world(env: Any, start: str | int | None) -> _World:
         absorbing = np.append(ending & ~passed, True)
         labels = Labels(states=(*map(str, range(n_states)), TERMINATED))
     kept = ~absorbing[sources]
-    stays = np.flatnonzero(np.repeat(absorbing, n_actions))
     redirected = np.where(terminated & both[nexts], n_states, nexts)
     return _World(
         name,
@@ -215,11 +215,12 @@ def _read_world(env: Any, start: str | int | None) -> _World:
         labels,
         n_actions,
         initial=np.append(initial, np.zeros(len(absorbing) - n_states)),
-        rows=np.append(rows[kept], stays),
-        weights=np.append(weights[kept], np.ones(len(stays))),
-        nexts=np.append(redirected[kept], stays // n_actions),
-        rewards=np.append(rewards[kept], np.zeros(len(stays))),
-        arrivals=np.append(nexts[kept], np.full(len(stays), -1)),
+        rows=rows[kept],
+        weights=weights[kept],
+        nexts=redirected[kept],
+        rewards=rewards[kept],
+        arrivals=nexts[kept],
+        stays=np.repeat(absorbing, n_actions),
     )
 
 

@@ -186,10 +186,8 @@ def _read_model_table(
     allowed = ~absent
     if "allowed" in table.columns:
         allowed = table.agreed("allowed", table.flags("allowed"), names)
-    stays = np.flatnonzero(absent)
-    nexts = np.append(nexts, stays // len(actions) % len(states))
-    moves = np.append(rows, stays), nexts, np.append(weights, np.ones(len(stays)))
-    transitions = transitions_of_moves(*moves, (len(steps) or 1, len(states), len(actions)))
+    kernels = (len(steps) or 1, len(states), len(actions))
+    transitions = transitions_of_moves(rows, nexts, weights, kernels, stays=absent)
     initial = _read_start(table, states) if start is None else tables.state_index(start, states)
     labels = Labels(*map(tables.names_or_none, (steps, states, actions)))
     length = _fit_horizon(table, steps, horizon)

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from normalfan.errors import InputError, check_whole
 from normalfan.problem.arrays import (
+    BoolArray,
     FloatArray,
     IntArray,
     SparseMatrix,
@@ -118,16 +119,25 @@ class Deterministic(Transitions):
 
 
 def transitions_of_moves(
-    rows: IntArray, nexts: IntArray, weights: FloatArray, shape: tuple[int, int, int]
+    rows: IntArray,
+    nexts: IntArray,
+    weights: FloatArray,
+    shape: tuple[int, int, int],
+    stays: BoolArray | None = None,
 ) -> Any:
     """What `MDP` takes, in the form that prices fastest, of a list of moves, none of them there twice.
 
     Moves go from the rows (kernel · S + state) · A + action to next states, with probabilities as weights;
-    `shape` is [K, S, A]. Kernels that are all the same become one. They are next states where every move is
-    certain, sparse matrices where states have few successors, and dense ones otherwise.
+    `shape` is [K, S, A]; rows that are true in `stays` stay where they are. Kernels that are all the same
+    become one. They are next states where every move is certain, sparse matrices where states have few
+    successors, and dense ones otherwise.
     """
     n_kernels, n_states, n_actions = shape
     height = n_states * n_actions
+    if stays is not None:
+        staying = np.flatnonzero(stays)
+        rows, nexts = np.append(rows, staying), np.append(nexts, staying // n_actions % n_states)
+        weights = np.append(weights, np.ones(len(staying)))
     stacked = sparse.csr_array((weights, (rows, nexts)), shape=(n_kernels * height, n_states))
     stacked.sort_indices()
     kernels: Any = [stacked[k * height : (k + 1) * height] for k in range(n_kernels)]
