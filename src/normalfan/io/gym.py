@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from normalfan.errors import InputError, check_installed
 from normalfan.io.tables import state_index
@@ -22,6 +23,8 @@ from normalfan.problem.transitions import transitions_of_moves
 
 PREFIX = "gym:"
 TERMINATED = "terminated"
+MOVE = np.dtype([("row", "i8"), ("weight", "f8"), ("next", "i8"), ("reward", "f8"), ("ends", "?")])
+"""An entry of P, with positive probability, in the row state · A + action."""
 
 
 def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None = None) -> MDP:
@@ -61,8 +64,8 @@ def from_gymnasium(env: Any, horizon: int | None = None, start: str | int | None
         )
     n_states = len(world.initial)
     # Summed in the order of the table: a sparse matrix would sum long rows in another, to other bits.
-    pairs, which = np.unique(world.rows * n_states + world.nexts, return_inverse=True)
-    summed = np.asarray(np.bincount(which, world.weights, minlength=len(pairs)), dtype=np.float64)
+    pairs, which = np.unique(world.moves["row"] * n_states + world.nexts, return_inverse=True)
+    summed = np.asarray(np.bincount(which, world.moves["weight"], len(pairs)), dtype=np.float64)
     shape = (1, n_states, world.n_actions)
     moves = transitions_of_moves(*np.divmod(pairs, n_states), summed, shape, stays=world.stays)
     return MDP(moves, world.initial, steps, labels=world.labels)
@@ -92,7 +95,7 @@ def expected_rewards(env: Any, start: str | int | None = None) -> FloatArray:
     [[-1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -100.0, -1.0]]
     """
     world = _read_world(env, start)
-    return world.mean(world.rewards)
+    return world.mean(world.moves["reward"])
 
 
 def gymnasium_losses(
@@ -134,13 +137,13 @@ def gymnasium_losses(
     listed = list(range(rounds) if isinstance(rounds, int | np.integer) else rounds)
     if not listed:
         raise InputError(f"rounds is {rounds!r}, but there must be one or more: pass their number or a list.")
-    states, actions = np.divmod(world.rows, world.n_actions)
-    places = list(zip(states.tolist(), actions.tolist(), world.arrivals.tolist(), strict=True))
+    states, actions = np.divmod(world.moves["row"], world.n_actions)
+    places = list(zip(states.tolist(), actions.tolist(), world.moves["next"].tolist(), strict=True))
     means = []
     for one in listed:
         numbers = read_numbers("rewards", [reward_of_round(one, *place) for place in places])
-        expected = world.rows.shape
-        check_shape(f"rewards of round {one}", numbers.shape, expected, "return a number for each move")
+        remedy = "return a number for each move"
+        check_shape(f"rewards of round {one}", numbers.shape, world.moves.shape, remedy)
         if not np.isfinite(numbers).all():
             at = first_index(~np.isfinite(numbers))[0]
             s, a, arrival = places[at]
@@ -162,17 +165,14 @@ class _World:
     labels: Labels
     n_actions: int
     initial: FloatArray  # [S]
-    rows: IntArray  # [n]  state · A + action
-    weights: FloatArray  # [n]
-    nexts: IntArray  # [n]
-    rewards: FloatArray  # [n]
-    arrivals: IntArray  # [n]  the next state by the environment's own table
+    moves: npt.NDArray[Any]  # [n]  of MOVE, by the environment's own numbers
+    nexts: IntArray  # [n]  where they lead, if the end has a state of its own
     stays: BoolArray  # [S·A]  the rows after the end, which are not among the others
 
     def mean(self, earned: FloatArray) -> FloatArray:
         """[S, A]: the expectation of what each move earns."""
         shape = (len(self.initial), self.n_actions)
-        sums = np.bincount(self.rows, self.weights * earned, minlength=math.prod(shape))
+        sums = np.bincount(self.moves["row"], self.moves["weight"] * earned, math.prod(shape))
         return np.asarray(sums, dtype=np.float64).reshape(shape)
 
 
@@ -188,7 +188,7 @@ def _read_world(env: Any, start: str | int | None) -> _World:
             f"carries a table P, like FrozenLake-v1, or write a model table."
         )
     try:
-        rows, weights, nexts, rewards, terminated = _columns(table)
+        moves = _read_moves(table)
     except (LookupError, TypeError, ValueError):
         raise InputError(
             f"{name} has a table P of another form, but it must list P[state][action] = [(probability, next "
@@ -196,7 +196,7 @@ def _read_world(env: Any, start: str | int | None) -> _World:
         ) from None
     n_states, n_actions = len(table), len(table[0])
     initial = _initial(name, getattr(inner, "initial_state_distrib", None), n_states, start)
-    sources = rows // n_actions
+    sources, nexts, terminated = moves["row"] // n_actions, moves["next"], moves["ends"]
     passed, reached = np.zeros(n_states, dtype=bool), initial > 0
     while not np.array_equal(reached, passed):  # the states of an episode that has not terminated
         passed = reached.copy()
@@ -215,17 +215,13 @@ def _read_world(env: Any, start: str | int | None) -> _World:
         labels,
         n_actions,
         initial=np.append(initial, np.zeros(len(absorbing) - n_states)),
-        rows=rows[kept],
-        weights=weights[kept],
+        moves=moves[kept],
         nexts=redirected[kept],
-        rewards=rewards[kept],
-        arrivals=nexts[kept],
         stays=np.repeat(absorbing, n_actions),
     )
 
 
-def _columns(table: Any) -> tuple[IntArray, FloatArray, IntArray, FloatArray, BoolArray]:
-    """What P lists with positive probability: rows, weights, next states, rewards, ends."""
+def _read_moves(table: Any) -> npt.NDArray[Any]:
     n_states, n_actions = len(table), len(table[0])
     entries = [
         (s * n_actions + a, *entry)
@@ -234,10 +230,10 @@ def _columns(table: Any) -> tuple[IntArray, FloatArray, IntArray, FloatArray, Bo
         for entry in table[s][a]
         if entry[0]
     ]
-    rows, weights, nexts, rewards, terminated = np.array(entries, dtype=np.float64).T
-    if not ((nexts >= 0) & (nexts < n_states)).all():
+    moves = np.array(entries, dtype=MOVE)
+    if not len(moves) or moves["next"].min() < 0 or moves["next"].max() >= n_states:
         raise ValueError("a next state is not a state")
-    return rows.astype(np.int64), weights, nexts.astype(np.int64), rewards, terminated.astype(bool)
+    return moves
 
 
 def _make(name: str) -> Any:
