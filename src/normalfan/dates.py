@@ -77,8 +77,7 @@ def rounds_between(names: Sequence[str], first: str | None, last: str | None) ->
     if times is None:
         unknown = [option for option, end in given.items() if end not in names]
         if unknown:
-            unread = (option for option in unknown if times_of([*names, given[option]]) is None)
-            option = next(unread, unknown[0])
+            option = min(unknown, key=lambda option: times_of([*names, given[option]]) is not None)
             raise InputError(
                 f"{option} is {given[option]!r}, but the rounds are called {names[0]}, …, {names[-1]}: name "
                 f"one of them, or a date or number between them."

@@ -17,8 +17,8 @@ from scipy import sparse
 
 from normalfan.errors import InputError, check_choice
 from normalfan.io.tables import state_index
-from normalfan.problem.arrays import FloatArray, IntArray, check_finite, check_shape, read_numbers
-from normalfan.problem.losses import ArrayLosses, LossStream, check_axes, rewards
+from normalfan.problem.arrays import FloatArray, IntArray, check_axes, check_finite, check_shape, read_numbers
+from normalfan.problem.losses import ArrayLosses, LossStream, rewards
 from normalfan.problem.mdp import MDP, Labels
 from normalfan.problem.transitions import check_sparse, transitions_of_moves
 

@@ -21,13 +21,12 @@ from normalfan.dates import rounds_between, times_of
 from normalfan.errors import InputError, check_choice
 from normalfan.io import cell_tables, frames, tables
 from normalfan.io.frames import Dialect, TableSource
+from normalfan.problem.arrays import ALL_AXES, check_axes
 from normalfan.problem.losses import (
-    ALL_AXES,
     ArrayLosses,
     FactoredLosses,
     LossStream,
     Negated,
-    check_axes,
     names_of_rounds,
     rounds_of,
 )

@@ -88,7 +88,16 @@ def load_mdp(
     else:
         raise frames.unknown_suffix(path, RULE)
     check_memory(f"a loss of {path}", 8 * math.prod(mdp.shape), max_memory)
-    return mdp if steps is None else _with_steps(path, mdp, tuple(map(str, steps)))
+    if steps is None:
+        return mdp
+    names = tuple(map(str, steps))
+    if mdp.labels.steps not in (None, names):
+        raise InputError(
+            f"steps are called {names[0]}, …, but {path} has names for them itself, {mdp.labels.step(0)}, …: "
+            f"leave steps out (--steps)."
+        )
+    labels = replace(mdp.labels, steps=names)
+    return MDP(mdp.transitions, mdp.initial, mdp.horizon, labels=labels, allowed=mdp.allowed)
 
 
 def save_mdp(mdp: MDP, path: str | Path) -> None:
@@ -155,16 +164,6 @@ def _count_steps(steps: Sequence[str], horizon: int | None) -> int:
             f"name each step, or leave one of the two out."
         )
     return len(steps)
-
-
-def _with_steps(path: Path, mdp: MDP, steps: tuple[str, ...]) -> MDP:
-    if mdp.labels.steps not in (None, steps):
-        raise InputError(
-            f"steps are called {steps[0]}, …, but {path} has names for them itself, {mdp.labels.step(0)}, …: "
-            f"leave steps out (--steps)."
-        )
-    labels = replace(mdp.labels, steps=steps)
-    return MDP(mdp.transitions, mdp.initial, mdp.horizon, labels=labels, allowed=mdp.allowed)
 
 
 def _read_model_table(

@@ -23,6 +23,8 @@ SparseMatrix: TypeAlias = Any  # a scipy.sparse array or matrix: scipy has no ty
 
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 
+ALL_AXES = "THSA"
+
 PROBABILITY_TOLERANCE = 1e-6
 """How far a row of probabilities may be from 1: float32 rounds by some 1e-7, but 0.9999 lacks something."""
 
@@ -75,6 +77,35 @@ def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int, ...], re
     """Refuse an array that does not have the shape that the problem needs."""
     if shape != expected:
         raise InputError(f"{name} has shape {list(shape)}, but the problem needs {list(expected)}: {remedy}.")
+
+
+def check_axes(name: str, shape: tuple[int, ...], axes: str) -> None:
+    """Refuse an array of rounds that cannot have the named axes."""
+    check_order(axes, ALL_AXES, first="T")
+    if len(shape) != len(axes):
+        raise InputError(
+            f"{name} has shape {list(shape)}, but must have the axes [{', '.join(axes)}]: if it lacks some "
+            f'of [T, H, S, A], name those it has, as in ArrayLosses(array, axes="TSA") or --axes TSA.'
+        )
+
+
+def check_order(axes: str, among: str, first: str = "") -> None:
+    """Refuse names of axes that are not some of `among`, in this order."""
+    ordered = "".join(axis for axis in among if axis in axes)
+    if not axes or axes != ordered or not axes.startswith(first):
+        raise InputError(
+            f"axes is {axes!r}, but must name, in this order and without repeats, some of {among}"
+            f"{' and begin with ' + first if first else ''}: transpose the array if need be."
+        )
+
+
+def expand_axes(name: str, array: npt.NDArray[Any], axes: str, shape: tuple[int, ...]) -> FloatArray:
+    """`array`, which has the named axes, as a view [T, H, S, A] or [H, S, A] of this shape."""
+    sizes = dict(zip(ALL_AXES[-len(shape) :], shape, strict=True))
+    remedy = f"put its axes in the order [{', '.join(axes)}], or name those it has with axes="
+    check_shape(name, array.shape, tuple(sizes[axis] for axis in axes), remedy)
+    lacking = tuple(i for i, axis in enumerate(sizes) if axis not in axes)
+    return np.broadcast_to(np.expand_dims(array, lacking), shape)
 
 
 def check_finite(name: str, numbers: npt.NDArray[Any], offset: tuple[int, ...] = ()) -> None:

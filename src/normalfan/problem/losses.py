@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,15 @@ from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.problem.arrays import (
+    ALL_AXES,
     FloatArray,
     SparseMatrix,
+    check_axes,
     check_finite,
     check_losses,
+    check_order,
     check_shape,
+    expand_axes,
     first_index,
     read_numbers,
     release_pages,
@@ -33,8 +37,6 @@ from normalfan.problem.mdp import MDP, check_way_on, read_names
 from normalfan.problem.transitions import check_sparse
 
 Shape: TypeAlias = tuple[int, int, int]
-
-ALL_AXES = "THSA"
 
 
 @runtime_checkable
@@ -118,8 +120,7 @@ class ArrayLosses(LossStream):
         kind = np.float32 if float32 and self.array.dtype == np.float32 else np.float64
         for start in range(0, self.n_rounds, rounds):
             rows = self.array[max(start - 1, 0) : start + rounds]
-            sizes = dict(zip(ALL_AXES, (len(rows), *shape), strict=True))
-            yield _expand("losses", rows.astype(kind, copy=False), self.axes, sizes)
+            yield expand_axes("losses", rows.astype(kind, copy=False), self.axes, (len(rows), *shape))
             release_pages(rows)
 
 
@@ -146,7 +147,7 @@ class IterableLosses(LossStream):
     """
 
     def __init__(self, source: Iterable[npt.ArrayLike], axes: str = "HSA") -> None:
-        _check_order(axes, "HSA")
+        check_order(axes, "HSA")
         self.source = source
         self.axes = axes
 
@@ -158,20 +159,15 @@ class IterableLosses(LossStream):
         return None
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        sizes = dict(zip("HSA", shape, strict=True))
-        arriving = iter(self.source)
-        first, kept = 0, list[FloatArray]()
-        while True:
-            overlap = len(kept)
-            for loss in islice(arriving, rounds):
-                name = f"losses of round {first + len(kept) - overlap}"
-                # A copy: the source may fill the same buffer again for the next round.
-                numbers = np.array(read_numbers(name, loss), dtype=np.float64)
-                kept.append(_expand(name, numbers, self.axes, sizes))
-            if len(kept) == overlap:
-                return
-            yield np.stack(kept)
-            first, kept = first + len(kept) - overlap, kept[-1:]
+        def read(t: int, loss: npt.ArrayLike) -> FloatArray:
+            name = f"losses of round {t}"
+            # A copy: the source may fill the same buffer again for the next round.
+            return expand_axes(name, np.array(read_numbers(name, loss), dtype=np.float64), self.axes, shape)
+
+        arriving, last = enumerate(self.source), list[FloatArray]()
+        while new := [read(t, loss) for t, loss in islice(arriving, rounds)]:
+            yield np.stack(last + new)
+            last = new[-1:]
 
 
 class FactoredLosses(LossStream):
@@ -407,33 +403,6 @@ def forbid(mdp: MDP, losses: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):  # inf - inf
         # Added, not written over, so that what is no number stays none; adding -0.0 changes no bit.
         return losses + np.where(mdp.allowed, -0.0, np.inf)
-
-
-def check_axes(name: str, shape: tuple[int, ...], axes: str) -> None:
-    """Refuse an array of rounds that cannot have the named axes."""
-    _check_order(axes, ALL_AXES, first="T")
-    if len(shape) != len(axes):
-        raise InputError(
-            f"{name} has shape {list(shape)}, but must have the axes [{', '.join(axes)}]: if it lacks some "
-            f'of [T, H, S, A], name those it has, as in ArrayLosses(array, axes="TSA") or --axes TSA.'
-        )
-
-
-def _check_order(axes: str, among: str, first: str = "") -> None:
-    ordered = "".join(axis for axis in among if axis in axes)
-    if not axes or axes != ordered or not axes.startswith(first):
-        raise InputError(
-            f"axes is {axes!r}, but must name, in this order and without repeats, some of {among}"
-            f"{' and begin with ' + first if first else ''}: transpose the array if need be."
-        )
-
-
-def _expand(name: str, array: npt.NDArray[Any], axes: str, sizes: dict[str, int]) -> FloatArray:
-    """`array`, which has the named axes, as a view that has all of `sizes`."""
-    remedy = f"put its axes in the order [{', '.join(axes)}], or name those it has with axes="
-    check_shape(name, array.shape, tuple(sizes[axis] for axis in axes), remedy)
-    lacking = tuple(i for i, axis in enumerate(sizes) if axis not in axes)
-    return np.broadcast_to(np.expand_dims(array, lacking), tuple(sizes.values()))
 
 
 def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:
