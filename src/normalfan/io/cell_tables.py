@@ -33,6 +33,7 @@ from normalfan.problem.losses import (
     LossStream,
     Negated,
     forbid,
+    numbered,
     rounds_of,
 )
 from normalfan.problem.mdp import MDP, check_way_on
@@ -124,7 +125,7 @@ def losses_to_frame(losses: LossStream, mdp: MDP) -> polars.DataFrame:
 
 def every_round(losses: LossStream, mdp: MDP) -> FloatArray:
     """[T, H, S, A]: the whole stream at once."""
-    return np.concatenate([block[min(i, 1) :] for i, block in enumerate(losses.blocks(mdp.shape, 64))])
+    return np.concatenate([block[shared:] for _, shared, block in numbered(losses.blocks(mdp.shape, 64))])
 
 
 def read_features(

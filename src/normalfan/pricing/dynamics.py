@@ -98,7 +98,7 @@ class MovingStream:
         for first, shared, block, problems in self.blocks(at_once):
             check_losses("losses", block, offset=(first,))
             for row in range(shared, len(block)):
-                yield problems[row], as_allowed(problems[row], block[row], first + row)
+                yield problems[row], as_allowed(problems[row], block[row], f"losses[{first + row}]")
 
     def at_source(self, rounds: Sequence[int], problem: MDP) -> FloatArray | None:
         """[n, H, S, A]: the losses that `problem` would have had in these rounds; None if not told apart."""

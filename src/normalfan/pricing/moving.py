@@ -98,7 +98,7 @@ class Dynamics(BlockPricer):
 
     def _checked(self, loss: FloatArray, number: int) -> FloatArray:
         check_losses("losses", loss[None], offset=(number,))
-        return np.ascontiguousarray(as_allowed(self.mdp, loss, number))
+        return np.ascontiguousarray(as_allowed(self.mdp, loss, f"losses[{number}]"))
 
 
 class MovingPricer:

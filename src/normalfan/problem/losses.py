@@ -361,16 +361,16 @@ def each_round(mdp: MDP, stream: LossStream, at_once: int) -> Iterator[FloatArra
     for first, shared, block in numbered(stream.blocks(mdp.shape, at_once)):
         check_losses("losses", block, offset=(first,))
         for number, loss in enumerate(block[shared:], first + shared):
-            yield as_allowed(mdp, loss, number)
+            yield as_allowed(mdp, loss, f"losses[{number}]")
     if block is None:
         raise InputError("losses have no round, but at least one is needed: check the source.")
 
 
-def as_allowed(mdp: MDP, loss: FloatArray, number: int) -> FloatArray:
+def as_allowed(mdp: MDP, loss: FloatArray, name: str) -> FloatArray:
     """A checked loss [H, S, A], with inf where an action is not allowed; refused if none is left."""
     loss = forbid(mdp, loss)
     if loss.max() == np.inf:
-        check_way_on(mdp, loss < np.inf, f"losses[{number}]")
+        check_way_on(mdp, loss < np.inf, name)
     return loss
 
 
@@ -379,9 +379,7 @@ def as_loss(mdp: MDP, loss: npt.ArrayLike, name: str = "loss") -> FloatArray:
     numbers = read_numbers(name, loss)
     check_shape(name, numbers.shape, mdp.shape, "reorder the axes (steps, states, actions)")
     check_losses(name, numbers)
-    allowed_only = forbid(mdp, np.ascontiguousarray(numbers, dtype=np.float64))
-    check_way_on(mdp, allowed_only < np.inf, name)
-    return allowed_only
+    return as_allowed(mdp, np.ascontiguousarray(numbers, dtype=np.float64), name)
 
 
 def as_finite_loss(mdp: MDP, loss: npt.ArrayLike, who: str, name: str = "loss") -> FloatArray:
