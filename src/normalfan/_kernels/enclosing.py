@@ -43,9 +43,7 @@ def extreme_prices(marks, low, high, initial, per_step, indptr, indices, weights
         here, onward = ahead[h & 1], ahead[(h + 1) & 1]
         for s in range(states):
             row = h * per_step + s * actions
-            here[s, 0], here[s, 1] = _extremes(
-                row, marks[h, s], low[h, s], high[h, s], indptr, indices, weights, onward
-            )
+            here[s, 0], here[s, 1] = _extremes(h, s, row, marks, low, high, indptr, indices, weights, onward)
     lowest, highest = 0.0, 0.0
     for s in range(states):
         lowest += initial[s] * ahead[0, s, 0]
@@ -54,23 +52,23 @@ def extreme_prices(marks, low, high, initial, per_step, indptr, indices, weights
 
 
 @inner
-def _extremes(row, mark, low, high, indptr, indices, weights, onward):
+def _extremes(h, s, row, marks, low, high, indptr, indices, weights, onward):
     least_kept, least_allowed = np.inf, np.inf
     least_sure, most_kept, most_allowed = np.inf, -np.inf, np.inf
     any_sure, any_kept, any_closed = False, False, False
-    for a in range(len(mark)):
-        if low[a] == np.inf:  # not allowed
-            any_closed = any_closed or mark[a] != OUT
+    for a in range(marks.shape[2]):
+        mark, least, most = marks[h, s, a], low[h, s, a], high[h, s, a]
+        if least == np.inf:  # not allowed
+            any_closed = any_closed or mark != OUT
             continue
-        least, most = low[a], high[a]
         for p in range(indptr[row + a], indptr[row + a + 1]):
             least += weights[p] * onward[indices[p], 0]
             most += weights[p] * onward[indices[p], 1]
         least_allowed, most_allowed = min(least_allowed, least), min(most_allowed, most)
-        if mark[a] != OUT:
+        if mark != OUT:
             any_kept = True
             least_kept, most_kept = min(least_kept, least), max(most_kept, most)
-        if mark[a] == SURE:
+        if mark == SURE:
             any_sure = True
             least_sure = min(least_sure, most)
     if least_allowed == np.inf:  # then no policy is here

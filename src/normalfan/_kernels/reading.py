@@ -71,6 +71,15 @@ def add(xh, xl, yh, yl):
 
 
 @inlined
+def add_float(xh, xl, y):
+    """Add a float to a pair: (high, low, lost)."""
+    sh, sl = two_sum(xh, y)
+    middle, lost = two_sum(sl, xl)
+    high, low = two_sum(sh, middle)
+    return high, low, absolute(lost)
+
+
+@inlined
 def _underflow(x, product):
     """What a product of x that underflows may lose."""
     zero, most = zero_lanes(), broadcast(LOST_BELOW)
@@ -89,20 +98,26 @@ def scale(xh, xl, factor):
     return high, low, lost + maximum(_underflow(xh, ph), _underflow(xl, qh))
 
 
+@inlined
+def _by(x, y):
+    """A float of each lane by one that all share, most often 1: rows were divided by their sums."""
+    return x if y == 1.0 else x / broadcast(y)
+
+
 @inner
 def divide(xh, xl, y, y_rest):
     """A pair by a pair that all lanes share: (high, low, lost)."""
     if y == 1.0 and y_rest == 0.0:
         return xh, xl, zero_lanes()
     yh, yl, zero = broadcast(y), broadcast(y_rest), zero_lanes()
-    first = xh / yh
+    first = _by(xh, y)
     ph, pl, _ = scale(yh, yl, first)
     rh, rl, _ = add(xh, xl, zero - ph, zero - pl)
-    second = rh / yh
+    second = _by(rh, y)
     ph, pl, _ = scale(yh, yl, second)
     rh, rl, _ = add(rh, rl, zero - ph, zero - pl)
     high, low = two_sum(first, second)
-    high, low, _ = add(high, low, rh / yh, zero)
+    high, low, _ = add_float(high, low, _by(rh, y))
     # Three quotients of 53 bits each leave far less than this.
     return high, low, absolute(high) * broadcast(2.0**-98)
 
@@ -118,7 +133,7 @@ class Room(NamedTuple):
     advantage: np.ndarray
     marks: np.ndarray  # int64 [A] the lanes in which an action may be optimal
     absolute_ties: np.ndarray  # lanes
-    layers: np.ndarray  # float64 [2, 4, S*LANES] value, its rest, error and size, of this step and the next
+    layers: np.ndarray  # lanes [2*4*S]: value, its rest, error and size, of this step and the next
 
 
 @kernel
@@ -137,7 +152,7 @@ def row_sums(indptr, weights, sums):
     for row in range(len(sums)):
         high = low = lost = zero
         for p in range(indptr[row], indptr[row + 1]):
-            high, low, more = add(high, low, broadcast(weights[p]), zero)
+            high, low, more = add_float(high, low, broadcast(weights[p]))
             lost = lost + more
         sums[row, 0], sums[row, 1], sums[row, 2] = last_lane(high), last_lane(low), last_lane(lost)
 
@@ -163,30 +178,30 @@ def first_twins(indptr, indices, weights, actions, twins):
                 break
 
 
-@inner
-def _expect(row, indptr, indices, weights, sums, ahead):
+@inlined
+def _expect(row, indptr, indices, weights, sums, layers, ahead, width):
     """E of the values ahead as a pair with its error, and E of the sizes ahead."""
-    value, rest, error, size = ahead
     begin, end = indptr[row], indptr[row + 1]
-    c = np.int64(indices[begin]) * LANES
-    base, base_rest = load(value, c), load(rest, c)
+    c = ahead + np.int64(indices[begin]) * LANES
+    base, base_rest = load(layers, c), load(layers, c + width)
+    error, size = load(layers, c + 2 * width), load(layers, c + 3 * width)
     if end - begin == 1:
-        return base, base_rest, load(error, c), load(size, c)
-    zero = zero_lanes()
-    high = low = lost = spread = met = zero
-    for p in range(begin, end):
-        s, w = np.int64(indices[p]) * LANES, broadcast(weights[p])
-        dh, dl, lost_difference = add(load(value, s), load(rest, s), zero - base, zero - base_rest)
+        return base, base_rest, error, size
+    zero, own = zero_lanes(), broadcast(weights[begin])
+    high = low = lost = zero  # of the first, which differs from itself by nothing
+    spread, met = own * error, own * size
+    for p in range(begin + 1, end):
+        c, w = ahead + np.int64(indices[p]) * LANES, broadcast(weights[p])
+        dh, dl, lost_difference = add(load(layers, c), load(layers, c + width), zero - base, zero - base_rest)
         th, tl, lost_term = scale(dh, dl, w)
         high, low, lost_sum = add(high, low, th, tl)
         lost = lost + (w * lost_difference + lost_term + lost_sum)
-        spread = spread + w * load(error, s)
-        met = met + w * load(size, s)
-    whole = broadcast(sums[row, 0])
+        spread = spread + w * load(layers, c + 2 * width)
+        met = met + w * load(layers, c + 3 * width)
     high, low, lost_quotient = divide(high, low, sums[row, 0], sums[row, 1])
-    lost = (lost + absolute(high) * broadcast(sums[row, 2]) + spread) / whole + lost_quotient
+    lost = _by(lost + absolute(high) * broadcast(sums[row, 2]) + spread, sums[row, 0]) + lost_quotient
     high, low, lost_sum = add(high, low, base, base_rest)
-    return high, low, lost + lost_sum, met / whole
+    return high, low, lost + lost_sum, _by(met, sums[row, 0])
 
 
 @inlined
@@ -280,8 +295,10 @@ def read_kernel(given, shape, reachable, per_step, indptr, indices, weights, sum
     zero, infinite = zero_lanes(), broadcast(np.inf)
     last = found.shape[1] - 1
     wider = broadcast(1.0 + ROUNDED * 1024)
+    width = states * LANES
     for h in range(steps - 1, -1, -1):
-        here, ahead = room.layers[h & 1], room.layers[(h + 1) & 1]
+        # Offsets, not views: to make a view for each state takes longer than all that is computed there.
+        here, ahead = (h & 1) * 4 * width, ((h + 1) & 1) * 4 * width
         for s in range(states):
             if not reachable[h, s]:
                 continue
@@ -292,20 +309,22 @@ def read_kernel(given, shape, reachable, per_step, indptr, indices, weights, sum
                 forbidden = at_most(infinite, own)
                 high = low = lost = met = zero
                 if h + 1 < steps:
-                    onward = ahead[0], ahead[1], ahead[2], ahead[3]
-                    high, low, lost, met = _expect(row + a, indptr, indices, weights, sums, onward)
-                high, low, more = add(high, low, own, zero)
+                    high, low, lost, met = _expect(
+                        row + a, indptr, indices, weights, sums, room.layers, ahead, width
+                    )
+                high, low, more = add_float(high, low, own)
                 store(room.q, a * LANES, select(forbidden, infinite, high))
                 store(room.rest, a * LANES, select(forbidden, zero, low))
                 store(room.error, a * LANES, select(forbidden, zero, (lost + more) * wider))
                 store(room.size, a * LANES, select(forbidden, zero, maximum(absolute(own), met)))
             value, rest, error, sure, allowed = _contend(row, actions, twins, room)
-            place = s * LANES
-            store(here[0], place, value)
-            store(here[1], place, rest)
-            store(here[2], place, error)
+            place = here + s * LANES
+            store(room.layers, place, value)
+            store(room.layers, place + width, rest)
+            store(room.layers, place + 2 * width, error)
             cell = (h * states + s) * actions
-            store(here[3], place, _judge(actions, error, sure, allowed, rule, cell, found, room))
+            size = _judge(actions, error, sure, allowed, rule, cell, found, room)
+            store(room.layers, place + 3 * width, size)
 
 
 def read_days(losses: np.ndarray, ties: np.ndarray, rule: tuple[float, float], *problem: Any) -> np.ndarray:
@@ -315,7 +334,7 @@ def read_days(losses: np.ndarray, ties: np.ndarray, rule: tuple[float, float], *
         *(aligned_zeros(actions * LANES) for _ in range(6)),
         marks=np.zeros(actions, np.int64),
         absolute_ties=np.resize(np.append(ties, np.repeat(ties[-1:], LANES - days)), LANES),
-        layers=np.zeros((2, 4, states * LANES)),
+        layers=aligned_zeros(2 * 4 * states * LANES),
     )
     found = np.zeros((4, days, steps * states * actions))
     read_kernel(given(losses), losses.shape[1:], *problem, rule, room, found)
