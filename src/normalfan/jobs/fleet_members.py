@@ -10,7 +10,7 @@ import math
 import platform
 import reprlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from normalfan.io.models import problems_of_rounds
 from normalfan.io.tables import check_columns
 from normalfan.pricing.stream import price_stream
 from normalfan.pricing.summary import kinds_of_rounds
-from normalfan.problem.losses import LossStream, names_of_rounds, rewards
+from normalfan.problem.losses import LossStream, rewards
 from normalfan.problem.mdp import MDP
 from normalfan.sources import digest_of_code
 
@@ -267,7 +267,14 @@ def _check_names(path: Path, rows: polars.LazyFrame, count: int) -> None:
 
 def price_members(settings: Mapping[str, Any]) -> polars.DataFrame:
     for module, digest in settings.get("gym_modules", {}).items():
-        _check_module(module, digest)
+        # The module that registers environments must be the client's.
+        with suppress(InputError):
+            if digest_of_code(module) == digest:
+                continue
+        raise InputError(
+            f"the worker on {platform.node()} has no module {module} or another one, but results must come "
+            f"from the same code everywhere: install it there, and restart the worker."
+        )
     # Members often share a model; remembered for this cell only, since files may change between cells.
     load = lru_cache(maxsize=8)(load_mdp)
     return polars.DataFrame([_priced(member, load) for member in settings["members"]], schema=SCHEMA)
@@ -279,20 +286,6 @@ def read_member(member: Mapping[str, Any], load: Callable[..., MDP] = load_mdp) 
     options: dict[str, Any] = {name: member.get(name) for name in names}
     stream = open_losses(member["losses"], mdp, **options)
     return mdp, rewards(stream) if member.get("rewards") else stream
-
-
-def _in_motion(
-    member: Mapping[str, Any], mdp: MDP, stream: LossStream, load: Callable[..., MDP]
-) -> tuple[Any, Any, dict[str, Any]]:
-    """The problems of a member, its losses, and which problem each round has if there are several."""
-    if "model_of_round" not in member:
-        return mdp, stream, {}
-
-    def reopen(features: str, _: MDP) -> LossStream:
-        return read_member({**member, "features": features}, load)[1]
-
-    other = partial(load, **{name: member.get(name) for name in LOADING})
-    return problems_of_rounds(member["model_of_round"], mdp, stream, other, reopen, Dialect())
 
 
 def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, Any]:
@@ -309,36 +302,34 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
         check_installed("gymnasium", f"{member['model']} needs it on {platform.node()}", "gym")
     try:
         mdp, stream = read_member(member, load)
-        problems, losses, moving = _in_motion(member, mdp, stream, load)
-        against = member.get("against", "previous")
+        problems: Any = mdp
+        losses: Any = stream
         # One thread: the other cores are taken by other members.
-        motion = price_stream(problems, losses, against=against, detail="prices", threads=1, **moving)
+        options: dict[str, Any] = {"against": member.get("against", "previous"), "threads": 1}
+        if "model_of_round" in member:
+            other = partial(load, **{name: member.get(name) for name in LOADING})
+            problems, losses, moving = problems_of_rounds(
+                member["model_of_round"],
+                mdp,
+                stream,
+                other,
+                lambda features, _: read_member({**member, "features": features}, load)[1],
+                Dialect(),
+            )
+            options |= moving
+        motion = price_stream(problems, losses, detail="prices", **options)
     except InputError as error:
         return {"member": member["member"], "problem": str(error)}
     kinds = kinds_of_rounds(motion)
     worst = int(motion.prices.argmax())
-    names = names_of_rounds(stream)
     return {
         "member": member["member"],
         "rounds": len(motion.prices),
         **{kind: int(np.count_nonzero(kinds == kind)) for kind in KINDS},
         "total": motion.total,
         "worst_price": float(motion.prices[worst]),
-        "worst_round": names[worst] if names else str(worst),
+        "worst_round": motion.round_name(worst),
         "price": motion.prices.tolist(),
         "value": motion.values.tolist(),
         "crossed": motion.crossed.tolist(),
     }
-
-
-def _check_module(module: str, digest: str) -> None:
-    """The module that registers environments must be the client's."""
-    try:
-        same = digest_of_code(module) == digest
-    except InputError:
-        same = False
-    if not same:
-        raise InputError(
-            f"the worker on {platform.node()} has no module {module} or another one, but results must come "
-            f"from the same code everywhere: install it there, and restart the worker."
-        )
