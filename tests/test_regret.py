@@ -12,10 +12,12 @@ from oracles import exact_mask, exact_price, exact_value
 from problems import Problem, random_problem
 
 from normalfan import MDP, InputError, TieRule, occupancy, optimal_face, price_stream
+from normalfan._kernels.accounting import compare
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.learners.selectors import FaceTracker, RandomPoint, uniform_policy
+from normalfan.pricing.kernels import whole_problem
 from normalfan.problem.losses import ArrayLosses, FactoredLosses
-from normalfan.regret import RunLog, causal_distance, decompose, run
+from normalfan.regret import RunLog, decompose, run
 
 ARMS = MDP(np.array([[0, 0]]), 0, horizon=1)
 
@@ -367,8 +369,10 @@ def test_a_large_offset_costs_no_digits() -> None:
 def test_random_policies_part_as_late_as_they_can() -> None:
     half, whole = np.full((2, 1, 2), 0.5), np.tile([1.0, 0.0], (2, 1, 1))
     mdp = MDP([[0, 0]], 0, horizon=2)
-    assert causal_distance(mdp, half, half) == 0.0
-    assert causal_distance(mdp, half, whole) == 0.5 * 2 + 0.25 * 1
+    problem, no_plan = whole_problem(mdp), np.zeros(mdp.shape, dtype=bool)
+    before, *_ = compare(problem, no_plan, half, None)
+    assert compare(problem, no_plan, half, before)[1:] == (0.0, 0.0)
+    assert compare(problem, no_plan, whole, before)[2] == 0.5 * 2 + 0.25 * 1
 
 
 def test_a_face_that_did_not_move_has_no_path_length() -> None:

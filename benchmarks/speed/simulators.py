@@ -11,8 +11,10 @@ import numpy as np
 
 from benchmarks.speed.peers import Peer
 from benchmarks.speed.workloads import Workload
+from normalfan.learners import Hedge, MirrorDescent
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
+from normalfan.regret import run
 from normalfan_paper.simulation import MirrorSetting, simulate_hedge, simulate_mirror_descent
 
 
@@ -34,6 +36,13 @@ def _ours(workload: Workload, threads: int) -> Peer:
         return simulate_mirror_descent(mdp, losses, [MirrorSetting(eta) for eta in etas], threads=threads)
 
     return Peer(run, len(losses) * len(etas))
+
+
+def ours_one_run(workload: Workload) -> Peer:
+    """The first run of the sweep, by a learner of its own and with the accounts of its regret."""
+    mdp, losses, eta = workload.mdp, workload.losses, workload.etas[0]
+    learner = Hedge if workload.name == "hedge" else MirrorDescent
+    return Peer(lambda: run(mdp, learner(mdp, eta), losses).losses_paid, len(losses))
 
 
 def numpy_one_run(workload: Workload) -> Peer:

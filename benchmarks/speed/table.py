@@ -32,6 +32,7 @@ PRICERS: Contestants = {
 SIMULATORS: Contestants = {
     "normalfan": simulators.ours,
     "normalfan, 2 threads": simulators.ours_two_threads,
+    "normalfan, one run with its accounts": simulators.ours_one_run,
     "NumPy, run by run": simulators.numpy_one_run,
     "NumPy, all runs at once": simulators.numpy_all_runs,
 }
@@ -83,7 +84,7 @@ def check_agreement(contestants: dict[str, Peer]) -> None:
         theirs = contestants["QuantEcon"].run()
         ours = contestants["normalfan"].run()[1 : len(theirs) + 1]
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
-    for name in ("NumPy, run by run", "NumPy, all runs at once"):
+    for name in list(SIMULATORS)[2:]:
         if name in contestants:
             paid = np.atleast_2d(contestants[name].run())
             ours = contestants["normalfan"].run()[: len(paid), : paid.shape[1]]

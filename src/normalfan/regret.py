@@ -20,14 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice
-from normalfan.geometry.bellman import as_deterministic_policy, occupancy, optimal_backup, restricted_backup
-from normalfan.geometry.face import Face
+from normalfan.geometry.bellman import (
+    as_deterministic_policy,
+    occupancy,
+    restricted_backup,
+    uniform_policy,
+)
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.learners.learner import Clairvoyant, Learner, Moving
-from normalfan.learners.selectors import first_vertex
+from normalfan.learners.learner import Clairvoyant, Learner, Moving, as_played
 from normalfan.plots import new_figure, round_axis
 from normalfan.pricing.blocks import overflow
 from normalfan.pricing.dynamics import MovingStream
+from normalfan.pricing.kernels import reachable_problem, whole_problem
 from normalfan.pricing.motion import NORMS, in_norm
 from normalfan.pricing.stream import block_rounds
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, read_only
@@ -38,6 +42,8 @@ from normalfan.text import counted, html_table, number
 
 if TYPE_CHECKING:
     import polars
+
+    from normalfan._kernels.accounting import Comparator
 
 Keep: TypeAlias = Literal["nothing", "policies", "occupancies"]
 
@@ -153,7 +159,7 @@ def run(
         )
     stream, rounds = _rounds(problems, losses, dynamics_of_round)
     seer = learner if isinstance(learner, Clairvoyant) else None
-    past: _Yardstick | None = None
+    accountant = _Accountant(problems, ties)
     entries: list[dict[str, Any]] = []
     plays: list[FloatArray] = []
     with progress_bar("playing", stream.n_rounds, progress) as advance:
@@ -164,20 +170,15 @@ def run(
                 seer.foresee(loss)
             policy = learner.act(t)
             try:
-                visits = occupancy(today, policy)
+                played = as_played(today, policy)
             except InputError as error:
                 raise InputError(f"in round {t}, of {type(learner).__name__}: {error}") from error
-            with np.errstate(over="ignore", invalid="ignore"):  # `_yardstick` says so in words
-                now = _yardstick(today, t, loss, ties)
-                plan = (past or now).face.under(today)
-                if (now.loss == np.inf).any():
-                    policy = _allowed_play(np.asarray(policy), now, plan)
-                    visits = occupancy(today, policy)
-                entries.append(_account(visits, now, past or now, plan))
-            past = now
+            entry, allowed = accountant.account(today, t, loss, played)
+            entries.append(entry)
             _move(learner, today)
             if keep != "nothing":
-                plays.append(np.array(policy) if keep == "policies" else visits)
+                policy = policy if allowed is played else allowed
+                plays.append(np.array(policy) if keep == "policies" else occupancy(today, policy))
             learner.observe(t, loss)
             advance(1)
     return RunLog(
@@ -215,93 +216,59 @@ def _move(learner: Learner, mdp: MDP) -> None:
     learner.move(mdp)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Yardstick:
-    """What the play of a round is measured by, and with it the next round."""
+class _Accountant:
+    """Keeps the accounts of a run, round by round."""
 
-    loss: FloatArray  # [H, S, A]
-    value: float  # J*
-    advantages: FloatArray  # [H, S, A], zero where tied
-    face: Face
-    comparator: FloatArray  # policy [H, S, A], the first vertex of the face
-    comparator_visits: FloatArray  # [H, S, A]
+    def __init__(self, problems: tuple[MDP, ...], ties: TieRule) -> None:
+        self.ties = ties
+        # If dynamics move, a plan may lead to states that no policy could reach where it was made.
+        self.only = reachable_problem(problems[0]) if len(problems) == 1 else None
+        self.last: tuple[FloatArray, BoolArray, Comparator] | None = None  # loss, ties, first vertex
+
+    def account(
+        self, mdp: MDP, t: int, loss: FloatArray, policy: FloatArray
+    ) -> tuple[dict[str, Any], FloatArray]:
+        """What a round adds to the columns of a `RunLog`, and the policy [H, S, A] that counts as played."""
+        from normalfan._kernels import accounting as compiled
+        from normalfan._kernels.variation import moved_by
+
+        problem = self.only or whole_problem(mdp)
+        values, advantages, tied = compiled.settle(problem, loss, self.ties.rule(mdp))
+        value = float(mdp.initial @ values[0])
+        if not math.isfinite(value):
+            raise overflow(t)
+        kept, dimension = compiled.follow_plan(problem, tied, loss)
+        old_loss, old_tied, old_comparator = self.last or (loss, tied, None)
+        if self.last is not None:
+            kept, _ = compiled.follow_plan(problem, old_tied, loss)  # the last face, in today's dynamics
+        if (loss == np.inf).any():
+            policy = _allowed_play(mdp, policy, loss, np.where(tied, 0.0, advantages), kept)
+        found = compiled.account(problem, policy, loss, advantages, tied, kept)
+        if self.last is None:
+            found = found._replace(prices=0.0, selections=0.0, off_face_masses=0.0)
+        comparator, apart, redirected = compiled.compare(problem, tied, uniform_policy(mdp), old_comparator)
+        entry = {
+            **found._asdict(),
+            "values": value,
+            "on_face": found.off_face_masses <= ON_FACE_TOLERANCE,
+            "dimensions": dimension,
+            "variations": moved_by(loss, old_loss),
+            "path_lengths": apart,
+            "causal_path_lengths": redirected,
+        }
+        self.last = np.array(loss), tied, comparator
+        return entry, policy
 
 
-def _yardstick(mdp: MDP, t: int, loss: FloatArray, ties: TieRule) -> _Yardstick:
-    backup = optimal_backup(mdp, loss)
-    value = backup.value(mdp)
-    if not math.isfinite(value):
-        raise overflow(t)
-    tied = backup.tied(mdp, ties)
-    face = Face(mdp, tied)
-    comparator = first_vertex(face)
-    advantages = np.where(tied, 0.0, backup.advantages)
-    return _Yardstick(np.array(loss), value, advantages, face, comparator, occupancy(mdp, comparator))
-
-
-def _allowed_play(policy: FloatArray, now: _Yardstick, plan: Face) -> FloatArray:
+def _allowed_play(
+    mdp: MDP, policy: FloatArray, loss: FloatArray, advantages: FloatArray, kept: BoolArray
+) -> FloatArray:
     """A policy [H, S, A] with the chance of what is not allowed moved to what the old plan does instead."""
-    forbidden = now.loss == np.inf
-    mdp = now.face.mdp
-    _, actions = restricted_backup(mdp, plan.mask_under(now.loss), now.advantages)
+    forbidden = loss == np.inf
+    _, actions = restricted_backup(mdp, kept, np.where(kept, advantages, 0.0))
     instead = as_deterministic_policy(mdp, actions, ~forbidden)
     moved = np.where(forbidden, policy, 0.0).sum(axis=2, keepdims=True)
     return np.asarray(np.where(forbidden, 0.0, policy) + moved * instead)
-
-
-def _account(visits: FloatArray, now: _Yardstick, past: _Yardstick, plan: Face) -> dict[str, Any]:
-    """What a round adds to the columns of a `RunLog`; `plan` is the last face in today's dynamics.
-
-    In the first round `past` is `now`.
-    """
-    first = past is now
-    price, selection = (0.0, 0.0) if first else split_regret(plan, now.advantages, visits)
-    off_face_mass = 0.0 if first else float(visits[~plan.mask_under(now.loss)].sum())
-    allowed = now.loss < np.inf
-    return {
-        "regrets": float((visits * np.where(allowed, now.advantages, 0.0)).sum()),
-        "losses_paid": float((visits * np.where(allowed, now.loss, 0.0)).sum()),
-        "values": now.value,
-        "prices": price,
-        "selections": selection,
-        "on_face": off_face_mass <= ON_FACE_TOLERANCE,
-        "off_face_masses": off_face_mass,
-        "dimensions": now.face.dimension,
-        "variations": loss_distances(now.loss, past.loss),
-        "path_lengths": float(np.abs(now.comparator_visits - past.comparator_visits).sum()),
-        "causal_path_lengths": causal_distance(now.face.mdp, now.comparator, past.comparator),
-    }
-
-
-def split_regret(face: Face, advantages: FloatArray, visits: FloatArray) -> tuple[float, float]:
-    """Γ and ε of an occupancy [H, S, A] under a loss with these advantages [H, S, A]."""
-    mdp = face.mdp
-    values, _ = restricted_backup(mdp, face.mask_under(advantages), advantages)
-    selection = 0.0
-    for h in range(mdp.horizon):
-        excess = advantages[h] + mdp.transitions.expect(h, values[h + 1]) - values[h, :, None]
-        selection += float((visits[h] * np.where(advantages[h] < np.inf, excess, 0.0)).sum())
-    return float(mdp.initial @ values[0]), selection
-
-
-def loss_distances(loss: FloatArray, previous: FloatArray) -> FloatArray:
-    """‖loss − previous‖ in the norms l1, l2, linf: [3]; what is not allowed in either counts as unmoved."""
-    allowed = (loss < np.inf) & (previous < np.inf)
-    moved = np.abs(np.subtract(loss, previous, out=np.zeros_like(loss), where=allowed))
-    # Not np.linalg.norm: waking the threads of BLAS for one dot product costs more than the round.
-    return np.array([moved.sum(), np.sqrt((moved * moved).sum()), moved.max()])
-
-
-def causal_distance(mdp: MDP, policy: FloatArray, other: FloatArray) -> float:
-    """How much of the horizon a change of policy [H, S, A] redirects, as a number of steps on average."""
-    together = mdp.initial
-    steps = 0.0
-    for h in range(mdp.horizon):
-        common = np.minimum(policy[h], other[h])
-        parting = np.maximum(1.0 - common.sum(axis=1), 0.0)  # exactly 0 where certain policies agree
-        steps += float(together @ parting) * (mdp.horizon - h)
-        together = mdp.transitions.push(h, together[:, None] * common)
-    return steps
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from playing import plays
 from problems import Problem, random_problem
-from scipy.special import logsumexp, rel_entr
+from scipy.special import log_softmax, logsumexp, rel_entr
 
 import normalfan as nf
 from normalfan import learners
@@ -66,9 +66,9 @@ def greedy_ball(
     The logs are read, not the play: a chance of e⁻⁸⁰⁰ is none in a double, and some to the learner.
     Near-ties are passed over: they may be read either way, and steps so long cost the logs their digits.
     """
-    before, policy, loss = learner._logs, learner.act(t), problem.losses[t]
+    before, policy, loss = log_softmax(learner._logs, axis=2), learner.act(t), problem.losses[t]
     learner.observe(t, loss)
-    after = learner._logs
+    after = log_softmax(learner._logs, axis=2)
     kept = np.exp(after) > 0
     spent = np.where(kept, np.exp(after) * (np.where(kept, after, 0) - np.where(kept, before, 0)), 0.0)
     q = np.where(before > -np.inf, q_values(problem, policy, loss), np.inf)

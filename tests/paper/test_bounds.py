@@ -17,7 +17,6 @@ from normalfan import MDP, Face, InputError, occupancy, optimal_face, value_erro
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.face import whole_polytope
 from normalfan.learners.learner import ExponentialAverage, LastLoss
-from normalfan.learners.mirror import policy_backup
 from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import follow
@@ -25,6 +24,7 @@ from normalfan.regret import run
 from normalfan_paper.bounds.gate_bound import CONSTANT, gate_bound, objective_range, suppression, tree_gap
 from normalfan_paper.bounds.lower_bound import lower_bound
 from normalfan_paper.bounds.selection_bounds import bregman_bound, detector_bound, predictive_bound
+from normalfan_paper.bounds.splitting import policy_backup
 from normalfan_paper.bounds.spread import Spread, entropy_spread, euclidean_spread
 from normalfan_paper.environments.constructions import layered_tree
 from normalfan_paper.learners.sticky import StickyEntropy, StickyEuclidean

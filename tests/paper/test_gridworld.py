@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from playing import entropic_step
 
 import normalfan as nf
+from normalfan.geometry.bellman import optimal_backup
 from normalfan.learners import (
     Combined,
     FaceTracker,
@@ -237,13 +239,26 @@ def test_a_rival_that_always_wins_is_no_matter_of_design(level: pl.DataFrame) ->
     assert found["gridworld/lowest/rotating-field"].verdict == Verdict.HOLDS
 
 
+class NearlyGreedy:
+    """Steps of 1e6 along the optimal advantages of the last loss, above a floor of 1e-9, in NumPy."""
+
+    def __init__(self, mdp: nf.MDP) -> None:
+        self.mdp = mdp
+        self.logs = np.full(mdp.shape, -np.log(mdp.n_actions))
+
+    def act(self, round: int) -> np.ndarray:
+        return np.exp(self.logs)
+
+    def observe(self, round: int, loss: np.ndarray) -> None:
+        self.logs = entropic_step(self.logs, 1e6 * optimal_backup(self.mdp, loss).advantages, 1e-9)
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("share", [False, True])
 def test_the_combination_is_the_learner(frame: pl.DataFrame, scenario: str, share: bool) -> None:
     cell = {"scenario": scenario, **TOY}
     mdp, losses = problem(cell), ArrayLosses(scenario_losses(cell, 1), axes="TSA")
-    tracker = MirrorDescent(mdp, 1e6, floor=1e-9)
-    tracker._costs = lambda _, loss: 1e6 * nf.geometry.bellman.optimal_backup(mdp, loss).advantages  # type: ignore[method-assign]
+    tracker = NearlyGreedy(mdp)
     thresholded = ThresholdedMirrorDescent(
         mdp, PAIRED.eta, threshold=PAIRED.threshold, penalty=PAIRED.penalty, floor=FLOOR
     )

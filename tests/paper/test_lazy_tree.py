@@ -10,7 +10,7 @@ from sentences import check_refusal
 
 import normalfan as nf
 from normalfan.learners import MirrorDescent
-from normalfan.learners.mirror import policy_backup
+from normalfan_paper.bounds.splitting import policy_backup
 from normalfan_paper.environments.lazy_tree import Dwell, LazyTree, Suffix, moving_path
 from normalfan_paper.simulation import simulate_tree_mirror_descent
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from playing import entropic_step
 from problems import random_problem
 from sentences import check_refusal
 
@@ -21,8 +22,8 @@ from normalfan.learners import (
     ThresholdedMirrorDescent,
     TrustRegion,
 )
-from normalfan.learners.mirror import entropic_step, policy_backup, probabilities, uniform_logs, with_floor
 from normalfan.problem.losses import ArrayLosses
+from normalfan_paper.bounds.splitting import policy_backup
 from normalfan_paper.environments.gridworlds import gridworld
 from normalfan_paper.simulation import (
     MirrorSetting,
@@ -54,17 +55,17 @@ class DrivenByAdvantages:
 
     def __init__(self, mdp: nf.MDP, setting: MirrorSetting) -> None:
         self.mdp, self.setting = mdp, setting
-        self.logs = uniform_logs(mdp.shape)
+        self.logs = np.full(mdp.shape, -np.log(mdp.n_actions))
 
     def act(self, round: int) -> np.ndarray:
-        return probabilities(self.logs)
+        return np.exp(self.logs)
 
     def observe(self, round: int, loss: np.ndarray) -> None:
         backup = optimal_backup(self.mdp, loss)
         slack = DEFAULT_TIES.allowance(backup.values, self.mdp.reachable)[:, :, None]
         far = backup.advantages > self.setting.threshold + slack
         costs = self.setting.eta * backup.advantages + self.setting.charge * far
-        self.logs = with_floor(entropic_step(self.logs, costs), self.setting.floor)
+        self.logs = entropic_step(self.logs, costs, self.setting.floor)
 
 
 def learner_of(mdp: nf.MDP, setting: MirrorSetting) -> Learner:

@@ -52,7 +52,9 @@ def entropic_minimiser(policy: np.ndarray, costs: np.ndarray) -> np.ndarray:
     """Argmin over policies of Σ_{h,s} ⟨π', c⟩ + KL(π' ‖ π)."""
     before, cost = (x.reshape(-1, x.shape[-1]) for x in (policy, costs))
     after = cp.Variable(before.shape)
-    objective = cp.sum(cp.multiply(cost, after)) + cp.sum(cp.rel_entr(after, before))
+    # From the least cost of a row: a constant, which only makes the solver's numbers smaller.
+    over = cost - cost.min(axis=1, keepdims=True)
+    objective = cp.sum(cp.multiply(over, after)) + cp.sum(cp.rel_entr(after, before))
     solved(objective, [cp.sum(after, axis=1) == 1])
     return np.asarray(after.value).reshape(policy.shape)
 

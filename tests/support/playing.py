@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import log_softmax
 
 import normalfan as nf
 from normalfan.learners.learner import Learner
-from normalfan.learners.mirror import policy_backup
+from normalfan_paper.bounds.splitting import policy_backup
 
 
 def bandit(n_arms: int) -> nf.MDP:
@@ -30,3 +31,9 @@ def plays(learner: Learner, losses: np.ndarray) -> np.ndarray:
         seen.append(learner.act(t))
         learner.observe(t, loss)
     return np.array([*seen, learner.act(len(losses))])
+
+
+def entropic_step(logs: np.ndarray, costs: np.ndarray, floor: float = 0.0) -> np.ndarray:
+    """The logs of π'(a) ∝ π(a) exp(−c(a)), mixed with the uniform policy: the compiled step in NumPy."""
+    moved = log_softmax(logs - (costs - costs.min(axis=-1, keepdims=True)), axis=-1)
+    return np.log((1 - logs.shape[-1] * floor) * np.exp(moved) + floor) if floor else moved

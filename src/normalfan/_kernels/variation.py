@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import kernel
+from normalfan._kernels.lanes import LANES, absolute, fma, load, maximum, store, zero_lanes
 
 SMALL, LARGE = 2.0**-480, 2.0**480  # squares of what lies between neither underflow nor overflow
 
@@ -26,6 +28,31 @@ def allowed_moves(now, before):
             l2 += d * d
             linf = max(linf, d)
     return l1, l2, linf, sound
+
+
+@kernel
+def _moves(now, before, lanes):
+    whole = len(now) // LANES * LANES
+    sums, squares, largest = zero_lanes(), zero_lanes(), zero_lanes()
+    for i in range(0, whole, LANES):
+        d = absolute(load(now, i) - load(before, i))
+        sums, squares, largest = sums + d, fma(d, d, squares), maximum(d, largest)
+    store(lanes, 0, sums)
+    store(lanes, LANES, squares)
+    store(lanes, 2 * LANES, largest)
+    l1, l2, linf = lanes[:LANES].sum(), lanes[LANES : 2 * LANES].sum(), lanes[2 * LANES :].max()
+    for i in range(whole, len(now)):
+        d = abs(now[i] - before[i])
+        l1, l2, linf = l1 + d, l2 + d * d, max(linf, d)
+    return l1, l2, linf
+
+
+def moved_by(now: np.ndarray, before: np.ndarray) -> tuple[float, float, float]:
+    """L1, L2 and L∞ of the move between two losses [H, S, A]."""
+    l1, l2, linf = _moves(frozen(now, np.float64), frozen(before, np.float64), aligned_zeros(3 * LANES))
+    if not np.isfinite(l1):
+        l1, l2, linf, _ = allowed_moves(now, before)
+    return l1, l2**0.5, linf
 
 
 def settle_variations(losses: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, bool]:

@@ -66,11 +66,16 @@ def finite_backup(mdp: MDP, loss: FloatArray, name: str = "loss") -> Backup:
     """The backup of a user's loss [H, S, A], whose sums must be finite."""
     with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
         backup = optimal_backup(mdp, loss)
-    if not np.isfinite(backup.values).all():
+    check_sums(backup.values, name)
+    return backup
+
+
+def check_sums(values: FloatArray, name: str = "loss") -> None:
+    """Refuse a loss whose values [H+1, S] are not finite."""
+    if not np.isfinite(values).all():
         raise InputError(
             f"{name} adds up beyond the range of float64, but sums of all steps must fit: use a larger unit."
         )
-    return backup
 
 
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -168,10 +173,8 @@ def uniform_policy(mdp: MDP, allowed: BoolArray | None = None) -> FloatArray:
 
 def as_deterministic_policy(mdp: MDP, actions: IntArray, allowed: BoolArray | None = None) -> FloatArray:
     """Actions [H, S] as a policy [H, S, A]; a state whose action is -1 plays all that are allowed alike."""
-    policy = uniform_policy(mdp, allowed)
-    chosen = actions >= 0
-    policy[chosen] = np.eye(mdp.n_actions)[actions[chosen]]
-    return policy
+    chosen = actions[:, :, None]
+    return np.where(chosen < 0, uniform_policy(mdp, allowed), chosen == np.arange(mdp.n_actions))
 
 
 def policy_of_actions(mdp: MDP, actions: npt.NDArray[np.generic]) -> FloatArray:

@@ -47,7 +47,7 @@ class TieRule:
         self, mdp: MDP, loss: FloatArray, values: FloatArray, advantages: FloatArray
     ) -> FloatArray:
         """The largest advantages that count as none, shaped like `loss`, rounding of the backup included."""
-        rounding = (2 * mdp.most_successors + 4) * 2.0**-53
+        absolute, relative, rounding = self.rule(mdp)
         # What is not allowed is no size: its advantage, infinite, is above any threshold.
         magnitudes, behind = (np.where(loss == np.inf, 0.0, part) for part in (np.abs(loss), advantages))
         best = advantages == 0.0
@@ -60,15 +60,18 @@ class TieRule:
             size, error = (own[h].max(axis=1, where=best[h], initial=0.0) for own in (sizes, errors))
             np.maximum(sizes[h], size[:, None], out=sizes[h])
             errors[h] += error[:, None]
-        return np.asarray(self.absolute + self.relative * sizes + errors)
+        return np.asarray(absolute + relative * sizes + errors)
+
+    def rule(self, mdp: MDP) -> tuple[float, float, float]:
+        """As compiled code takes it: absolute, relative, and the share that rounding of a backup may take."""
+        return self.absolute, self.relative, (2 * mdp.most_successors + 4) * 2.0**-53
 
     def allowance(self, values: FloatArray, reachable: BoolArray) -> FloatArray:
         """[H, S]: how far two sums of losses may be apart and count as equal, if neither need be zero."""
         magnitudes = np.abs(values[:-1])
-        ahead = np.zeros(len(magnitudes) + 1)
-        for h in range(len(magnitudes) - 1, -1, -1):
-            ahead[h] = ahead[h + 1] + magnitudes[h].max(where=reachable[h], initial=0.0)
-        return self.absolute + self.relative * (magnitudes + ahead[1:, None])
+        largest = magnitudes.max(axis=1, where=reachable, initial=0.0)
+        ahead = np.append(largest[:0:-1].cumsum()[::-1], 0.0)  # of the steps after each
+        return np.asarray(self.absolute + self.relative * (magnitudes + ahead[:, None]))
 
 
 DEFAULT_TIES = TieRule()

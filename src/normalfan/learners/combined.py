@@ -1,23 +1,14 @@
 """A learner made of learners, never much worse than the best of them.
 
-All N members run side by side and see every loss. With c_t(i) what member i's policy pays in round t, the
-combination gives member i the weight w_t(i) and pays ⟨w_t, c_t⟩: that is what drawing one member at the start
-of the episode and following it to the end pays on average. Nothing is drawn here. The occupancies are
-averaged, and the policy of the average is played: it pays the same, for losses are linear in the occupancy.
+All N members run side by side and see every loss. The combination gives each of them a weight and pays the
+weighted mean of what they pay: what drawing one at the start of the episode and following it to the end pays
+on average. Nothing is drawn here. The occupancies are averaged, and the policy of the average is played: it
+pays the same, for losses are linear in the occupancy.
 
-Weights are exponential. Their rate needs no setting: with the gap δ_t of what is paid to a soft minimum,
-
-    δ_t = ⟨w_t, c_t⟩ + (1/η_t) log Σ_i w_t(i) e^{−η_t c_t(i)},   Δ_t = δ_1 + … + δ_t,   η_t = L / Δ_{t−1},
-
-the rate falls as gaps add up (AdaHedge; de Rooij, van Erven, Grünwald and Koolen, 2014). With a share α > 0
-the weights forget: after each round a share α of all weight is divided evenly (fixed share as Herbster and
-Warmuth, 1998, but with α / N for every member, the heaviest included). Over whole runs and over intervals,
-
-    α = 0, L = log N      paid − paid by member i    ≤  2 Δ_T  ≤  √(log N · Σ s_t²) + 2 max s_t
-    α > 0, L = log(N/α)   the same on rounds r to s  ≤  Δ_{s−1} + Δ_s − Δ_{r−1} + κ (Δ_{r−1} + … + Δ_{s−1})
-
-with κ = −log(1−α) / L and s_t the spread of c_t, at most the range B of the objective: O(B √(T log N)), and
-with α = 1/T O(B √(T log NT)) on every interval. `docs/details/learners.md` proves it; `bound` computes it.
+Weights are exponential, at a rate L / Δ that falls as the gaps Δ to a soft minimum add up (AdaHedge; de
+Rooij, van Erven, Grünwald and Koolen, 2014). With a share α > 0 they forget: after each round a share α of
+all weight is divided evenly (fixed share as Herbster and Warmuth, 1998, but with α / N for every member).
+What that promises on whole runs, and with a share on intervals, `bound` computes: docs/details/learners.md.
 """
 
 from __future__ import annotations
@@ -29,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError
-from normalfan.geometry.bellman import occupancy
-from normalfan.learners.learner import Clairvoyant, Described, Learner, seen_everywhere
+from normalfan.learners.learner import Clairvoyant, Described, Learner, as_played, seen_everywhere
+from normalfan.pricing.kernels import whole_problem
 from normalfan.problem.arrays import FloatArray, read_only
 
 
@@ -156,7 +147,7 @@ class Combined(Described):
         self.mdp = learners[0].mdp
         self.share = share
         self._rule = ExpertWeights(len(learners), share)
-        self._played: tuple[int, FloatArray, FloatArray] | None = None  # round, visits [N, H, S, A], policy
+        self._played: tuple[int, tuple[FloatArray, FloatArray, FloatArray]] | None = None  # of a round
 
     @property
     def weights(self) -> FloatArray:
@@ -184,24 +175,30 @@ class Combined(Described):
         return self._rule.bound(since, until)
 
     def act(self, round: int) -> FloatArray:
-        return self._play(round)[1]
+        return self._play(round)[2]
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
-        seen = seen_everywhere(self, self.mdp, loss)
-        visits, _ = self._play(round)
-        self._rule.update(np.array([float((q * seen).sum()) for q in visits]))
+        from normalfan._kernels.accounting import loss_paid
+
+        seen, problem = seen_everywhere(self, self.mdp, loss), whole_problem(self.mdp)
+        visits, plays, _ = self._play(round)
+        paid = [loss_paid(problem, *member, seen) for member in zip(visits, plays, strict=True)]
+        self._rule.update(np.array(paid))
         for learner in self.learners:
             learner.observe(round, seen)
         self._played = None
 
-    def _play(self, round: int) -> tuple[FloatArray, FloatArray]:
+    def _play(self, round: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """How often each member is in each state [N, H, S], their plays [N, H, S, A], and that of all."""
+        from normalfan._kernels.playing import visits_of
+
         if self._played is None or self._played[0] != round:
-            plays = [learner.act(round) for learner in self.learners]
-            visits = np.stack([occupancy(self.mdp, play) for play in plays])
-            mean = np.tensordot(self._rule.weights, visits, axes=1)
-            total = mean.sum(axis=2, keepdims=True)
+            plays = np.stack([as_played(self.mdp, learner.act(round)) for learner in self.learners])
+            visits = np.stack([visits_of(whole_problem(self.mdp), play) for play in plays])
+            weights = self._rule.weights[:, None, None]
+            total = (weights * visits).sum(axis=0)
             # Where the combination never is, any policy pays the same: the weighted mean of the members'.
-            fallback = np.tensordot(self._rule.weights, np.stack(plays), axes=1)
-            policy = np.where(total > 0, mean / np.where(total > 0, total, 1.0), fallback)
-            self._played = round, visits, read_only(policy / policy.sum(axis=2, keepdims=True))
-        return self._played[1], self._played[2]
+            shares = np.where(total > 0, weights * visits / np.where(total > 0, total, 1.0), weights)
+            policy = np.einsum("nhs,nhsa->hsa", shares, plays)
+            self._played = round, (visits, plays, read_only(policy / policy.sum(axis=2, keepdims=True)))
+        return self._played[1]

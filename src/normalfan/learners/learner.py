@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, check_number
-from normalfan.problem.arrays import FloatArray, read_only
+from normalfan.geometry.bellman import as_policy
+from normalfan.problem.arrays import LEFT_ALONE, FloatArray, read_only
 from normalfan.problem.losses import as_finite_loss, as_loss
 from normalfan.problem.mdp import MDP
 
@@ -113,6 +114,14 @@ def check_one_state(name: str, mdp: MDP) -> MDP:
             f"of each: use MirrorDescent, which is the same update in every state and step."
         )
     return mdp
+
+
+def as_played(mdp: MDP, policy: FloatArray) -> FloatArray:
+    """A policy [H, S, A] as `as_policy` returns it; without a copy if there is nothing to mend."""
+    from normalfan._kernels.playing import are_distributions
+
+    plain = type(policy) is np.ndarray and policy.dtype == np.float64 and policy.shape == mdp.shape
+    return policy if plain and are_distributions(policy, LEFT_ALONE / 4) else as_policy(mdp, policy)
 
 
 def seen_everywhere(player: object, mdp: MDP, loss: npt.ArrayLike) -> FloatArray:

@@ -6,8 +6,8 @@ With Q^{π_t} the values of the played policy under the observed loss, the step
 
 linearises J_t at π_t and leaves the visiting probabilities of the states out of both terms, so that rarely
 visited states learn as fast as the others; `visit_weighted` has them in the first. Each loss is weighed by
-the step size of its own round. Policies are stored as logs, exact even where π has underflowed to 0: what was
-unlearned can be learned again.
+the step size of its own round. Beside a policy its logs are kept, exact even where it has underflowed to 0:
+what was unlearned can be learned again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import check_number
-from normalfan.geometry.bellman import as_policy, occupancy, optimal_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.learner import (
     DEFAULT_ETA,
@@ -33,6 +32,7 @@ from normalfan.learners.learner import (
     seen_everywhere,
     step_size,
 )
+from normalfan.pricing.kernels import whole_problem
 from normalfan.problem.arrays import (
     FloatArray,
     check_entries,
@@ -79,27 +79,31 @@ class MirrorDescent(Described):
         self.eta = check_step_size(eta)
         self.floor = check_floor(mdp, floor)
         self.visit_weighted = visit_weighted
-        self._logs = uniform_logs(mdp.shape)
+        self._logs: FloatArray = np.zeros(mdp.shape)  # of weights, which the policy has normalised
+        self._policy: FloatArray = read_only(np.full(mdp.shape, 1 / mdp.n_actions))
 
     def act(self, round: int) -> FloatArray:
-        return probabilities(self._logs)
+        return self._policy
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
         self._learn(round, seen_everywhere(self, self.mdp, loss))
 
     def _learn(self, round: int, loss: FloatArray) -> None:
-        self._logs = self._moved(self._costs(round, loss))
+        self._logs, self._policy = self._step(round, self.act(round), loss)
 
-    def _costs(self, round: int, loss: FloatArray) -> FloatArray:
-        """What the step charges each action, [H, S, A]: η_t Q^{π_t}, or η_t d Q^{π_t}."""
-        policy = self.act(round)
-        _, q = policy_backup(self.mdp, policy, loss)
-        if self.visit_weighted:
-            q *= occupancy(self.mdp, policy).sum(axis=2, keepdims=True)
-        return step_size(self.eta, round) * q
+    def _step(self, round: int, policy: FloatArray, loss: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The logs and the policy [H, S, A] after a step that charges η_t Q, or η_t d Q, of a policy."""
+        from normalfan._kernels.playing import mirror_step, visits_of
 
-    def _moved(self, costs: FloatArray) -> FloatArray:
-        return with_floor(entropic_step(self._logs, costs), self.floor)
+        problem, eta = whole_problem(self.mdp), step_size(self.eta, round)
+        visits = visits_of(problem, policy) if self.visit_weighted else None
+        charges = self._charges(eta)
+        logs, policy = mirror_step(problem, policy, loss, self._logs, eta, self.floor, visits, charges)
+        return logs, read_only(policy)
+
+    def _charges(self, eta: float) -> FloatArray | None:
+        """What the step charges each action besides, [H, S, A]."""
+        return None
 
 
 class OptimisticMirrorDescent(MirrorDescent):
@@ -143,12 +147,10 @@ class OptimisticMirrorDescent(MirrorDescent):
         self._played = None
 
     def _play(self, round: int) -> FloatArray:
-        secondary = probabilities(self._logs)
         expected = predicted_loss(self.mdp, self.model)
         if expected is None:
-            return secondary
-        _, q = policy_backup(self.mdp, secondary, expected)
-        return probabilities(self._moved(step_size(self.eta, round) * q))
+            return self._policy
+        return self._step(round, self._policy, expected)[1]
 
 
 class ThresholdedMirrorDescent(MirrorDescent):
@@ -205,15 +207,16 @@ class ThresholdedMirrorDescent(MirrorDescent):
         self.model.update(loss)
         super()._learn(round, loss)
 
-    def _costs(self, round: int, loss: FloatArray) -> FloatArray:
-        costs, expected = super()._costs(round, loss), predicted_loss(self.mdp, self.model)
+    def _charges(self, eta: float) -> FloatArray | None:
+        from normalfan._kernels.accounting import settle
+
+        expected = predicted_loss(self.mdp, self.model)
         if expected is None:
-            return costs
-        backup = optimal_backup(self.mdp, expected)
-        slack = self.ties.allowance(backup.values, self.mdp.reachable)[:, :, None]
-        scale = step_size(self.eta, round) if self.penalty_inside_step else 1.0
-        near = backup.advantages <= self.threshold + slack
-        return np.asarray(costs + np.where(near, 0.0, scale * self.penalty))
+            return None
+        values, advantages, _ = settle(whole_problem(self.mdp), expected, self.ties.rule(self.mdp))
+        slack = self.ties.allowance(values, self.mdp.reachable)[:, :, None]
+        charge = self.penalty * eta if self.penalty_inside_step else self.penalty
+        return np.where(advantages <= self.threshold + slack, 0.0, charge)
 
 
 def _check_thresholds(mdp: MDP, threshold: npt.ArrayLike) -> float | FloatArray:
@@ -303,56 +306,3 @@ def project_onto_simplex(point: FloatArray) -> FloatArray:
     thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
     kept = np.flatnonzero(descending > thresholds)[-1]
     return np.asarray(np.maximum(y - thresholds[kept], 0.0))
-
-
-def policy_backup(mdp: MDP, policy: npt.ArrayLike, loss: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """V^π [H+1, S] and Q^π [H, S, A], backward: Q_h = ℓ_h + E V_{h+1} and V_h(s) = Σ_a π_h(a|s) Q_h(s,a).
-
-    >>> policy_backup(MDP([[0, 0]], initial=0, horizon=1), [[[0.5, 0.5]]], np.array([[[1.0, 2.0]]]))[0]
-    array([[1.5], [0. ]])
-    """
-    probability = as_policy(mdp, policy)
-    values = np.zeros((mdp.horizon + 1, mdp.n_states))
-    q = np.empty(mdp.shape)
-    for h in range(mdp.horizon - 1, -1, -1):
-        q[h] = loss[h] + mdp.transitions.expect(h, values[h + 1])
-        values[h] = (probability[h] * q[h]).sum(axis=1)
-    return values, q
-
-
-# --- exponential weights, kept in logs; all act on the last axis
-
-
-def uniform_logs(shape: tuple[int, ...]) -> FloatArray:
-    """Log-probabilities of the uniform distribution."""
-    return np.full(shape, -np.log(shape[-1]))
-
-
-def entropic_step(logs: FloatArray, costs: FloatArray) -> FloatArray:
-    """The logs of π'(a) ∝ π(a) exp(−c(a)).
-
-    >>> moved = entropic_step(uniform_logs((2,)), np.array([0.0, 5000.0]))
-    >>> np.exp(entropic_step(moved, np.array([5000.0, 0.0]))), np.exp(with_floor(moved, 0.125))
-    (array([0.5, 0.5]), array([0.875, 0.125]))
-    """
-    # Costs count up to a constant: measured from the least, large ones leave log π its digits.
-    return normalised(logs - (costs - costs.min(axis=-1, keepdims=True)))
-
-
-def normalised(logs: FloatArray) -> FloatArray:
-    """The logs of weights, shifted so that the weights sum to 1."""
-    # In two shifts: one by log Σ exp at once would leave large logs a sum that is off in its digits.
-    topped = logs - logs.max(axis=-1, keepdims=True)
-    return np.asarray(topped - np.log(np.exp(topped).sum(axis=-1, keepdims=True)))
-
-
-def with_floor(logs: FloatArray, floor: float) -> FloatArray:
-    """log((1 − A·f) π + f): the policy mixed with the uniform one (see `learner`)."""
-    if floor == 0:
-        return logs
-    return np.asarray(np.logaddexp(logs + np.log1p(-logs.shape[-1] * floor), np.log(floor)))
-
-
-def probabilities(logs: FloatArray) -> FloatArray:
-    """The policy itself, read-only."""
-    return read_only(np.exp(logs))

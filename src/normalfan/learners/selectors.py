@@ -18,14 +18,15 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import (
     as_deterministic_policy,
-    optimal_backup,
+    check_sums,
     restricted_backup,
     uniform_policy,
 )
-from normalfan.geometry.face import Face, optimal_face
+from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.learner import AnyModel, Described, own_model, predicted_loss
 from normalfan.pricing.crossing import price
+from normalfan.pricing.kernels import whole_problem
 from normalfan.problem.arrays import FloatArray, IntArray, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
@@ -38,7 +39,7 @@ class Selector(Protocol):
 
     Examples
     --------
-    >>> face = optimal_face(MDP([[0, 0, 0]], initial=0, horizon=1), [[[5.0, 1.0, 1.0]]])
+    >>> face = Face(MDP([[0, 0, 0]], initial=0, horizon=1), [[[False, True, True]]])
     >>> Lexicographic().select(face, previous=[[[1.0, 0.0, 0.0]]])
     array([[[0., 1., 0.]]])
     """
@@ -60,7 +61,7 @@ class Lexicographic(_Memoryless):
 
     Examples
     --------
-    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> everything = Face(MDP([[0, 0]], initial=0, horizon=1), [[[True, True]]])
     >>> Lexicographic().select(everything, previous=[[[0.0, 1.0]]])
     array([[[1., 0.]]])
     """
@@ -78,7 +79,7 @@ class RandomVertex(_Memoryless):
 
     Examples
     --------
-    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> everything = Face(MDP([[0, 0]], initial=0, horizon=1), [[[True, True]]])
     >>> RandomVertex(rng=np.random.default_rng(0)).select(everything, previous=[[[0.0, 1.0]]])
     array([[[1., 0.]]])
     """
@@ -98,7 +99,7 @@ class RandomPoint(_Memoryless):
 
     Examples
     --------
-    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> everything = Face(MDP([[0, 0]], initial=0, horizon=1), [[[True, True]]])
     >>> RandomPoint(rng=np.random.default_rng(0)).select(everything, previous=[[[0.0, 1.0]]]).round(2)
     array([[[0.4, 0.6]]])
     """
@@ -118,7 +119,7 @@ class Oracle(Described):
     --------
     >>> oracle = Oracle()
     >>> oracle.foresee([[[2.0, 1.0]]])
-    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> everything = Face(MDP([[0, 0]], initial=0, horizon=1), [[[True, True]]])
     >>> oracle.select(everything, previous=[[[1.0, 0.0]]])
     array([[[0., 1.]]])
     """
@@ -159,7 +160,7 @@ class Predictive(Described):
     --------
     >>> selector = Predictive(None)
     >>> selector.observe([[[3.0, 0.0]]])
-    >>> everything = optimal_face(MDP([[0, 0]], initial=0, horizon=1), [[[0.0, 0.0]]])
+    >>> everything = Face(MDP([[0, 0]], initial=0, horizon=1), [[[True, True]]])
     >>> selector.select(everything, previous=[[[1.0, 0.0]]])
     array([[[0., 1.]]])
     """
@@ -178,10 +179,13 @@ class Predictive(Described):
 
     def _costs(self, face: Face) -> FloatArray:
         """Settled advantages [H, S, A] of the prediction: rounding cannot break their ties. Else all 0."""
+        from normalfan._kernels.accounting import settle
+
         prediction = predicted_loss(face.mdp, self.model)
         if prediction is None:
             return np.zeros(face.mask.shape)
-        return optimal_backup(face.mdp, prediction).settled(face.mdp, self.ties)
+        _, advantages, tied = settle(whole_problem(face.mdp), prediction, self.ties.rule(face.mdp))
+        return np.where(tied, 0.0, advantages)
 
 
 class FaceTracker(Described):
@@ -229,8 +233,12 @@ class FaceTracker(Described):
         self.face = None if self.face is None else self.face.under(mdp)
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
+        from normalfan._kernels.accounting import settle
+
         seen = as_loss(self.mdp, loss)
-        self.face = optimal_face(self.mdp, seen, ties=self.ties)
+        values, _, tied = settle(whole_problem(self.mdp), seen, self.ties.rule(self.mdp))
+        check_sums(values)
+        self.face = Face(self.mdp, tied)
         self.selector.observe(seen)
         self._moved = True
 

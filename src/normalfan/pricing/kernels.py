@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,6 +24,8 @@ NO_LENGTHS = np.zeros(0, np.int64)
 
 UNIT = 2.0**-53
 """The relative error of one rounding."""
+
+_PROBLEMS: WeakKeyDictionary[MDP, Problem] = WeakKeyDictionary()
 
 
 class Tables:
@@ -121,6 +124,29 @@ class Sweeper:
             swept = kernel.sweep(problem, len(losses), given(losses), self.rule, detail=self.full)
         swept.crossed[0] = False  # nothing came before
         return swept
+
+
+def whole_problem(mdp: MDP) -> Problem:
+    """The problem with all its states, whether some policy can reach them or not; laid out once."""
+    from normalfan._kernels.buffers import frozen
+
+    if mdp not in _PROBLEMS:
+        every = np.arange(mdp.horizon * mdp.n_states)
+        _PROBLEMS[mdp] = (
+            Tables(mdp)
+            .problem()
+            ._replace(
+                ptr=frozen(np.append(every[:: mdp.n_states], every.size), np.int64),
+                idx=frozen(every % mdp.n_states, np.int32),
+            )
+        )
+    return _PROBLEMS[mdp]
+
+
+def reachable_problem(mdp: MDP) -> Problem:
+    """The same with the states that some policy can reach."""
+    ptr, idx = reachable_states(mdp)
+    return whole_problem(mdp)._replace(ptr=ptr, idx=idx)
 
 
 def near_ties(mdp: MDP, ties: TieRule) -> tuple[float, float]:

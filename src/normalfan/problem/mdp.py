@@ -195,6 +195,8 @@ def check_way_on(
     mdp: MDP, allowed: BoolArray, name: str, remedy: str = "allow one there, or nothing that leads there"
 ) -> None:
     """Refuse what allows no action where some policy can be."""
+    if allowed.all():
+        return
     closed = ~allowed.any(axis=2)
     if not closed.any():
         return

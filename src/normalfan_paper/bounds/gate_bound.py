@@ -51,9 +51,10 @@ from normalfan.pricing.motion import NORMS
 from normalfan.problem.arrays import BoolArray, FloatArray, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
-from normalfan.regret import RunLog, loss_distances
+from normalfan.regret import RunLog
 from normalfan_paper.bounds.diameter import Norm, diameter
 from normalfan_paper.bounds.selection_bounds import DUAL_PAIRS, forgiven
+from normalfan_paper.bounds.splitting import loss_distances
 
 CONSTANT = 1.0 - 1.0 / math.e
 """The constant in Ω when η(g+λ) ≤ 1."""

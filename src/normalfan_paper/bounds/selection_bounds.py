@@ -40,8 +40,8 @@ from normalfan.pricing.motion import NORMS
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP
-from normalfan.regret import loss_distances, split_regret
 from normalfan_paper.bounds.diameter import Diameter, Norm, diameter
+from normalfan_paper.bounds.splitting import loss_distances, split_regret
 from normalfan_paper.bounds.spread import Spread
 
 ROUNDING = 1e-11

@@ -32,6 +32,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 
 from normalfan.errors import InputError, check_number
 from normalfan.geometry.bellman import occupancy, optimal_backup
@@ -44,8 +45,7 @@ from normalfan.learners.learner import (
     seen_everywhere,
     step_size,
 )
-from normalfan.learners.mirror import normalised, probabilities, uniform_logs
-from normalfan.problem.arrays import FloatArray
+from normalfan.problem.arrays import FloatArray, read_only
 from normalfan.problem.mdp import MDP
 
 MEMORY = 300.0
@@ -106,9 +106,9 @@ class OReps(Described):
 
     def act(self, round: int) -> FloatArray:
         """The choices π(a|s) = q(s,a) / q(s); uniform where no policy can be."""
-        choices = uniform_logs(self.mdp.shape)
-        choices[self.mdp.reachable] = normalised(self._logs[self.mdp.reachable])
-        return probabilities(choices)
+        choices = np.full(self.mdp.shape, 1 / self.mdp.n_actions)
+        choices[self.mdp.reachable] = softmax(self._logs[self.mdp.reachable], axis=1)
+        return read_only(choices)
 
     def observe(self, round: int, loss: npt.ArrayLike) -> None:
         # They cost every policy as much as the loss, up to a constant, and are as small as can be.

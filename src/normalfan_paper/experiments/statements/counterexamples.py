@@ -14,13 +14,14 @@ from normalfan.exact.certify import certify
 from normalfan.geometry.bellman import occupancy, optimal_backup
 from normalfan.geometry.cone import cone_margin, detect
 from normalfan.geometry.face import optimal_face, whole_polytope
-from normalfan.learners.mirror import MirrorDescent, policy_backup
+from normalfan.learners.mirror import MirrorDescent
 from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
-from normalfan.regret import loss_distances, run, split_regret
+from normalfan.regret import run
 from normalfan_paper.bounds.gate_bound import gate_bound, suppression
 from normalfan_paper.bounds.selection_bounds import detector_bound
+from normalfan_paper.bounds.splitting import loss_distances, policy_backup, split_regret
 from normalfan_paper.bounds.spread import entropy_spread, euclidean_spread
 from normalfan_paper.environments.constructions import (
     Instance,

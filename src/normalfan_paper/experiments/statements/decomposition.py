@@ -13,7 +13,7 @@ from normalfan.geometry.face import Face
 from normalfan.geometry.ties import DEFAULT_TIES
 from normalfan.pricing.crossing import price
 from normalfan.problem.arrays import BoolArray
-from normalfan.regret import split_regret
+from normalfan_paper.bounds.splitting import split_regret
 from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.finding import Finding, assuming, reported, written
 from normalfan_paper.experiments.statements.instances import Case, cases, random_policy, random_policy_on

@@ -11,7 +11,7 @@ from normalfan.geometry.bellman import optimal_backup
 from normalfan.geometry.cone import cone_margin
 from normalfan.geometry.face import optimal_face, whole_polytope
 from normalfan.learners.learner import ExponentialAverage, Learner
-from normalfan.learners.mirror import Hedge, policy_backup
+from normalfan.learners.mirror import Hedge
 from normalfan.learners.selectors import FaceTracker, Predictive
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.mdp import MDP
@@ -19,6 +19,7 @@ from normalfan.regret import run
 from normalfan_paper.bounds.gate_bound import gate_bound, suppression, tree_gap
 from normalfan_paper.bounds.lower_bound import lower_bound
 from normalfan_paper.bounds.selection_bounds import detector_bound
+from normalfan_paper.bounds.splitting import policy_backup
 from normalfan_paper.environments.constructions import layered_tree, lower_bound_adversary
 from normalfan_paper.experiments.statements import counterexamples
 from normalfan_paper.experiments.statements.counterexamples import GAMMA

@@ -11,8 +11,8 @@ from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import Face, optimal_face, whole_polytope
 from normalfan.pricing.motion import NORMS
 from normalfan.problem.arrays import FloatArray
-from normalfan.regret import loss_distances
 from normalfan_paper.bounds.selection_bounds import DUAL_PAIRS
+from normalfan_paper.bounds.splitting import loss_distances
 from normalfan_paper.experiments.statements.decomposition import ROUNDING
 from normalfan_paper.experiments.statements.detection import listed_margin
 from normalfan_paper.experiments.statements.finding import Finding, assuming, reported, written
