@@ -20,12 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, check_choice
-from normalfan.geometry.bellman import (
-    as_deterministic_policy,
-    occupancy,
-    restricted_backup,
-    uniform_policy,
-)
+from normalfan.geometry.bellman import as_deterministic_policy, occupancy, restricted_backup, uniform_policy
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.learners.learner import Clairvoyant, Learner, Moving, as_played
 from normalfan.plots import new_figure, round_axis
