@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from normalfan.errors import InputError, check_choice
 from normalfan.problem.arrays import FloatArray, IntArray, read_numbers, read_only
@@ -77,11 +79,10 @@ class Battery:
 
     def mdp(self) -> MDP:
         """The charge through a day, from empty, with names for hours, charges and actions."""
-        landing = np.arange(self.levels)[:, None] + self._moved()
-        transitions = np.zeros((self.levels, len(POWERS), self.levels))
-        charges, actions = np.indices(landing.shape)
-        transitions[charges, actions, landing] += 1 - self.leak
-        transitions[charges, actions, np.maximum(landing - 1, 0)] += self.leak
+        transitions: Any = np.arange(self.levels)[:, None] + self._moved()
+        if self.leak > 0:
+            kept, lost = (np.eye(self.levels)[np.maximum(transitions.ravel() - less, 0)] for less in (0, 1))
+            transitions = sparse.csr_array((1 - self.leak) * kept + self.leak * lost)
         moves = [("charge" if power > 0 else "discharge", abs(power) * self.power) for power in POWERS]
         names = tuple(f"{verb} {size:g} MW" if size else "rest" for verb, size in moves)
         states = tuple(f"{i * self.level:g} MWh" for i in range(self.levels))

@@ -7,7 +7,10 @@ import pytest
 from oracles import exact_mask, exact_price, exact_value
 from problems import random_problem
 
+import normalfan as nf
 from normalfan import cone_margin, optimal_face, price, price_stream
+from normalfan.pricing.blocks import DETAILS
+from normalfan.pricing.moving import MOVED_DETAILS
 from normalfan_paper.linear_program import LP_TOLERANCE, lp_price
 
 CHUNKS, PROBLEMS_PER_CHUNK = 20, 100
@@ -80,3 +83,68 @@ def test_margins_of_streams_are_those_of_single_rounds(chunk: int) -> None:
                 assert motion.margins[t] <= single.value * (1 + 1e-12)
                 bounds += 1
     assert min(exact, bounds) > 20
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_factored_losses_are_priced_as_the_array_that_they_stand_for(chunk: int) -> None:
+    """To the bit, though sweeps over successors form them on the way: near-ties, rewards and all."""
+    rng = np.random.default_rng([chunk, 4])
+    near = 0
+    for _ in range(30):
+        problem = random_problem(rng)
+        mdp = problem.mdp(str(rng.choice(problem.kinds())))
+        rounds = int(rng.integers(1, 30))
+        features = rng.integers(-2, 3, (3, *mdp.shape)) * rng.integers(0, 2, (3, *mdp.shape))
+        factored = nf.FactoredLosses(rng.integers(-2, 3, (rounds, 3)) / 3, features)
+        (formed,) = factored.blocks(mdp.shape, rounds)
+        for one, other in ((factored, formed), (nf.rewards(factored), nf.rewards(formed))):
+            for detail in ("full", "prices"):
+                motion, expected = (price_stream(mdp, losses, detail=detail) for losses in (one, other))
+                assert vars(motion).keys() == vars(expected).keys()
+                for name, column in vars(expected).items():
+                    if isinstance(column, np.ndarray):
+                        assert column.tobytes() == vars(motion)[name].tobytes(), name
+                near += int(motion.ambiguous.sum())
+    assert near > 0
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_details_by_name_are_those_of_full_detail(chunk: int) -> None:
+    rng = np.random.default_rng([chunk, 5])
+    for _ in range(10):
+        problem = random_problem(rng)
+        mdp = problem.mdp(str(rng.choice(problem.kinds())))
+        plan = np.zeros(mdp.shape[:2], dtype=int)
+        for options in ({}, {"against": "first"}, {"against": plan}):
+            full = price_stream(mdp, problem.losses, **options)
+            for asked in ([], ["variations"], rng.choice(sorted(DETAILS), 2), DETAILS):
+                motion = price_stream(mdp, problem.losses, detail=tuple(asked), **options)
+                assert vars(full).keys() - vars(motion).keys() == DETAILS - {*asked}
+                for name in vars(motion).keys() - {"plans", "labels"}:
+                    np.testing.assert_array_equal(getattr(motion, name), getattr(full, name), err_msg=name)
+                frame = motion.to_frame()
+                assert frame.equals(full.to_frame().select(frame.columns))
+
+
+def test_details_of_moving_dynamics_by_name_are_those_of_full_detail() -> None:
+    rng = np.random.default_rng(6)
+    problems = [nf.MDP(rng.integers(0, 4, (4, 3)), initial=0, horizon=3) for _ in range(2)]
+    losses, numbers = rng.integers(0, 4, (20, 3, 4, 3)), rng.integers(0, 2, 20)
+    full = price_stream(problems, losses, dynamics_of_round=numbers)
+    for name in MOVED_DETAILS:
+        motion = price_stream(problems, losses, dynamics_of_round=numbers, detail=[name])
+        np.testing.assert_array_equal(getattr(motion.moved, name), getattr(full.moved, name))
+        np.testing.assert_array_equal(motion.prices, full.prices)
+        for other in {*MOVED_DETAILS} - {name}:
+            assert getattr(motion.moved, other) is None
+    with pytest.raises(nf.InputError, match=r'market_alone is asked for, but .* detail="full"'):
+        _ = motion.market_alone
+
+
+def test_a_detail_that_is_none_is_refused() -> None:
+    arms, losses = nf.MDP([[0, 0]], initial=0, horizon=1), np.zeros((2, 1, 1, 2))
+    for detail in ("some", ["by_step", "margin"], 3, None):
+        with pytest.raises(nf.InputError, match=r"detail is .*, but must be one of "):
+            price_stream(arms, losses, detail=detail)  # type: ignore[arg-type]
+    with pytest.raises(nf.InputError, match="margins is asked for"):
+        _ = price_stream(arms, losses, detail=["by_step"]).margins

@@ -71,6 +71,7 @@ class Walk(NamedTuple):
     mass: np.ndarray  # float64 [2*S*LANES] of the states of this step and the next
     reach: np.ndarray  # uint16 [2*S] the rounds that reach them
     paid: np.ndarray  # float64 [2*LANES] on the way to ``Swept``
+    is_wanted: bool  # or only how far the losses moved is
 
 
 def frozen(array, dtype) -> np.ndarray:
@@ -87,7 +88,9 @@ def aligned_zeros(count: int) -> np.ndarray:
     return room[start : start + count]
 
 
-def allocate(rounds: int, shape: tuple[int, int, int], block: int, word: type, *, detail: bool) -> Any:
+def allocate(
+    rounds: int, shape: tuple[int, int, int], block: int, word: type, *, detail: bool, walks: bool = True
+) -> Any:
     """What a sweep of blocks of ``block`` rounds fills, and its walks; there are none without detail."""
     steps, states, actions = shape
     told = rounds if detail else 0
@@ -124,4 +127,5 @@ def allocate(rounds: int, shape: tuple[int, int, int], block: int, word: type, *
         mass=aligned_zeros(2 * states * LANES),
         reach=np.zeros(2 * states, np.uint16),
         paid=aligned_zeros(2 * LANES),
+        is_wanted=walks,
     )

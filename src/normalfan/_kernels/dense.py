@@ -433,11 +433,22 @@ def sweep_kernel(problem, given, rounds, rule, words, block, q, out, walk, masse
             for t in range(valid):
                 for k in range(3):
                     out.variations[first + t, k] = walk.norms[k * BLOCK + t]
-            _weigh_faces(problem, given, words, masses, walk, first, valid, block.freed[0], out)
+            if walk.is_wanted:
+                _weigh_faces(problem, given, words, masses, walk, first, valid, block.freed[0], out)
+            else:
+                keep_faces(problem, words, reach, first, valid, out)
 
 
-def sweep(problem: Problem, rounds: int, given: Given, rule: tuple[float, float], *, detail: bool) -> Swept:
-    """Price the rounds of ``given``."""
+def sweep(
+    problem: Problem,
+    rounds: int,
+    given: Given,
+    rule: tuple[float, float],
+    *,
+    detail: bool,
+    walks: bool = True,
+) -> Swept:
+    """Price the rounds of ``given``; in detail, with or without walks."""
     steps, states, actions = problem.shape
     block = Block(
         *(aligned_zeros(states * BLOCK) for _ in range(4)),
@@ -451,7 +462,7 @@ def sweep(problem: Problem, rounds: int, given: Given, rule: tuple[float, float]
     # Every action was open before the first round.
     words = np.full(steps * states * actions, 1 << BLOCK, np.int64)
     panel = max(1, PANEL_ROWS // actions)
-    out, walk = allocate(rounds, problem.shape, BLOCK, np.int64, detail=detail)
+    out, walk = allocate(rounds, problem.shape, BLOCK, np.int64, detail=detail, walks=walks)
     masses = Masses(
         *(aligned_zeros(states * BLOCK) for _ in range(2)),
         np.zeros((2, states), np.int64),

@@ -1,5 +1,7 @@
 """How sweeps read losses: the rounds of a block as lanes, from numbers in memory of any layout.
 
+Factored losses are formed block by block, in memory that stays near.
+
 Beside the losses of a state stand those of the round before the block, so that a sweep can tell how far each
 loss moved while it is in registers. Two actions that cost and do the same are one move.
 """
@@ -10,10 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from normalfan._kernels.buffers import frozen
 from normalfan._kernels.compiling import inlined, inner
 from normalfan._kernels.lanes import (
     LANES,
     absolute,
+    broadcast,
     columns,
     fma,
     gather,
@@ -24,6 +28,7 @@ from normalfan._kernels.lanes import (
     prefetch_at,
     shifted,
     store,
+    zero_lanes,
 )
 
 
@@ -39,6 +44,55 @@ class Given(NamedTuple):
 def given(losses: np.ndarray) -> Given:
     """Losses as kernels take them; the caller keeps the array alive."""
     return Given(losses.ctypes.data, losses.strides, losses.itemsize, losses.dtype.type(0))
+
+
+class Factors(NamedTuple):
+    """Losses ± Σ_k θ_t[k]·Φ_k, and room for those of a block, each entry's after that of the round before."""
+
+    indptr: np.ndarray  # int64 [H*S*A+1] where the features of an entry begin
+    indices: np.ndarray  # int32 their numbers k, in the order in which they are added up
+    features: np.ndarray  # float64
+    coefficients: np.ndarray  # float64 [K, N] the rounds of each, the last repeated to a whole block
+    sign: float
+    formed: np.ndarray  # float64 [H*S*A * (LANES+1)]
+
+
+def factors(by_entry: Any, coefficients: np.ndarray, sign: float) -> tuple[Given, Factors]:
+    """Losses of features [H*S*A, K], in sparse rows, and coefficients [N, K]; and where blocks are formed."""
+    rounds = np.minimum(np.arange(-(-len(coefficients) // LANES) * LANES), len(coefficients) - 1)
+    found = Factors(
+        frozen(by_entry.indptr, np.int64),
+        frozen(by_entry.indices, np.int32),
+        frozen(by_entry.data, np.float64),
+        np.ascontiguousarray(coefficients.T[:, rounds]),
+        sign,
+        np.zeros(by_entry.shape[0] * (LANES + 1)),
+    )
+    return given(found.formed.reshape(1, 1, 1, -1)), found
+
+
+@inner
+def form_block(factors, problem, first, everywhere):
+    """Form the losses of the block from round ``first``, if not ``everywhere`` then at reachable states."""
+    steps, states, actions = problem.shape
+    formed, width = factors.formed, LANES + 1
+    length = factors.coefficients.shape[1]
+    theta = factors.coefficients.reshape(-1)
+    sign = broadcast(factors.sign)
+    for h in range(steps):
+        begin, end = (0, states) if everywhere else (problem.ptr[h], problem.ptr[h + 1])
+        for j in range(begin, end):
+            s = np.int64(j if everywhere else problem.idx[j])
+            for entry in range((h * states + s) * actions, (h * states + s + 1) * actions):
+                formed[entry * width] = formed[entry * width + LANES]
+                loss = zero_lanes()
+                for p in range(item(factors.indptr, entry), item(factors.indptr, entry + 1)):
+                    place = np.int64(item(factors.indices, p)) * length + first
+                    loss = loss + broadcast(item(factors.features, p)) * load(theta, place)
+                store(formed, entry * width + 1, loss * sign)
+    wide = 8 * width
+    strides = (8, states * actions * wide, actions * wide, wide)
+    return Given(formed.ctypes.data + 8 * (1 - first), strides, 8, 0.0)
 
 
 @inlined

@@ -36,10 +36,12 @@ from normalfan._kernels.lanes import (
     zero_lanes,
 )
 from normalfan._kernels.losses import (
+    Factors,
     Given,
     add_move,
     add_moves,
     ask_for_losses,
+    form_block,
     four_losses,
     one_loss,
     read_losses,
@@ -364,7 +366,7 @@ def _back(problem, given, first, rounds, block, earlier, rule, room, out, walk):
 
 
 @kernel
-def price_kernel(problem, given, rounds, rule, room, faces, out):
+def price_kernel(problem, given, factors, rounds, rule, room, faces, out):
     """Sweep ``rounds`` rounds for their prices and faces; ``faces`` is None if a pass has one block."""
     steps, states, actions = problem.shape
     size = steps * states * actions
@@ -377,6 +379,8 @@ def price_kernel(problem, given, rounds, rule, room, faces, out):
             # The block before the first one of this pass is the last one of the pass before.
             earlier = -size if block > 0 else (blocks - 1) * size
             valid = min(LANES, stop - first)
+            if factors is not None:
+                given = form_block(factors, problem, first, False)
             _back(problem, given, first, valid, block * size, earlier, rule, room, out, None)
         if faces is None:
             keep_faces(problem, room.words, reach, start, stop - start, out)
@@ -386,25 +390,43 @@ def price_kernel(problem, given, rounds, rule, room, faces, out):
 
 
 @kernel
-def detail_kernel(problem, given, rounds, rule, room, out, walk):
+def detail_kernel(problem, given, factors, rounds, rule, room, out, walk):
     """The same with detail: each block is walked while what its sweep left is near."""
+    reach = np.zeros((2, problem.shape[1]), np.int64)
     for first in range(0, rounds, LANES):
         valid = min(LANES, rounds - first)
         walk.norms[:] = 0.0
+        if factors is not None:
+            given = form_block(factors, problem, first, True)
         _back(problem, given, first, valid, 0, 0, rule, room, out, walk)
         for i in range(valid):
             for k in range(3):
                 out.variations[first + i, k] = walk.norms[k * LANES + i]
-        weigh_faces(
-            problem, None, problem.indptr, problem.indices, problem.weights, given, room.words, walk, first,
-            valid, room.flags[FREED], out,
-        )  # fmt: skip
+        if walk.is_wanted:
+            weigh_faces(
+                problem, None, problem.indptr, problem.indices, problem.weights, given, room.words, walk,
+                first, valid, room.flags[FREED], out,
+            )  # fmt: skip
+        else:
+            keep_faces(problem, room.words, reach, first, valid, out)
 
 
-def sweep(problem: Problem, rounds: int, given: Given, rule: tuple[float, float], *, detail: bool) -> Swept:
-    """Price the rounds of ``given``; ``rule``: (floor, slope) of a near-tie."""
+def sweep(
+    problem: Problem,
+    rounds: int,
+    given: Given,
+    rule: tuple[float, float],
+    *,
+    detail: bool,
+    walks: bool = True,
+    factors: Factors | None = None,
+) -> Swept:
+    """Price the rounds of ``given`` or ``factors``, in detail with or without walks.
+
+    ``rule``: (floor, slope) of a near-tie.
+    """
     steps, states, actions = problem.shape
-    out, walk = allocate(rounds, problem.shape, LANES, WORD, detail=detail)
+    out, walk = allocate(rounds, problem.shape, LANES, WORD, detail=detail, walks=walks)
     size = steps * states * actions
     # Walks look at one block at a time, and no pass needs more blocks than there are.
     wide = problem.weights is not None and not detail and rounds > LANES
@@ -416,7 +438,9 @@ def sweep(problem: Problem, rounds: int, given: Given, rule: tuple[float, float]
         np.zeros(4, np.int64),
     )
     if detail:
-        detail_kernel(problem, given, rounds, rule, room, out, walk)
+        detail_kernel(problem, given, factors, rounds, rule, room, out, walk)
     else:
-        price_kernel(problem, given, rounds, rule, room, np.empty(size, np.int64) if wide else None, out)
+        price_kernel(
+            problem, given, factors, rounds, rule, room, np.empty(size, np.int64) if wide else None, out
+        )
     return out  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ ways are rare: they are read again with care (see `reading`) and replaced in wha
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -28,8 +29,11 @@ Columns: TypeAlias = dict[str, Any]
 """The arrays of a `PricedMotion`, by name."""
 
 ROW_COLUMNS = ("prices", "crossed", "dimensions")
-DETAIL_COLUMNS = ("by_step", "cells", "cell_prices", "margins", "margin_exact", "advantage_gaps")
-"""What a sweep tells of a round beside its value: always, and in full detail."""
+WALKED_COLUMNS = ("by_step", "cells", "cell_prices", "margins", "margin_exact", "advantage_gaps")
+"""What a sweep tells of a round beside its value: always, and if its plans are walked through."""
+
+DETAILS = frozenset({*WALKED_COLUMNS, "variations"})
+"""What is told of a round only if it is asked for."""
 
 NO_TOLERANCE = TieRule(absolute=0.0, relative=0.0, band=1.0)
 
@@ -40,37 +44,39 @@ READING_BYTES = 2**24
 class BlockPricer:
     """Prices one block of rounds."""
 
-    def __init__(self, mdp: MDP, ties: TieRule, *, full: bool, exact_when_ambiguous: bool) -> None:
+    def __init__(
+        self, mdp: MDP, ties: TieRule, *, details: Collection[str], exact_when_ambiguous: bool
+    ) -> None:
         self.mdp = mdp
         self.ties = ties
-        self.full = full
-        self.row_columns = (*ROW_COLUMNS, *DETAIL_COLUMNS) if full else ROW_COLUMNS
+        self.details = DETAILS.intersection(details)
+        self.row_columns = (*ROW_COLUMNS, *(name for name in WALKED_COLUMNS if name in details))
         self.exact_when_ambiguous = exact_when_ambiguous
         self.tables = Tables(mdp)
-        self.sweep = Sweeper(self.tables, ties, full=full)
+        self.sweep = Sweeper(self.tables, ties, details=self.details)
         self.reader = Reader(self.tables, ties, exactly=exact_when_ambiguous)
 
     @cached_property
     def sweep_settled(self) -> Sweeper:
         """The sweep of advantages that the tie rule has settled: zeros are ties, and nothing else is."""
-        return Sweeper(self.tables, NO_TOLERANCE, full=self.full)
+        return Sweeper(self.tables, NO_TOLERANCE, details=self.details - {"variations"})
 
     def __call__(self, first_round: int, shared: int, losses: FloatArray) -> Columns:
         """Price a block that begins with round `first_round`; its `shared` rounds are the last block's."""
         given, losses = losses, forbid(self.mdp, losses)
         swept = self.sweep(losses)
         if swept.closed.any() or not swept.finite.all():
-            check_losses("losses", given, offset=(first_round,))
+            check_losses("losses", given[:], offset=(first_round,))
             for t in np.flatnonzero(swept.closed).tolist():
                 check_way_on(self.mdp, losses[t] < np.inf, f"losses[{first_round + t}]")
             if not swept.finite.all():
                 raise overflow(first_round + int(swept.finite.argmin()))
-        full: Columns = {}
-        if self.full:
-            full["variations"] = variations_of(losses, first_round, swept.variations)
+        moved: Columns = {}
+        if "variations" in self.details:
+            moved["variations"] = variations_of(losses, first_round, swept.variations)
         doubts = self._settle(losses, swept, shared)
         told = {name: getattr(swept, name) for name in ("values", *self.row_columns)}
-        return {name: column[shared:] for name, column in (told | doubts | full).items()}
+        return {name: column[shared:] for name, column in (told | doubts | moved).items()}
 
     def price_pairs(self, first_round: int, makers: FloatArray, losses: FloatArray) -> Columns:
         """Price rounds ℓ_t against the optimal faces of other losses m_t, both [B, H, S, A]."""
@@ -135,7 +141,7 @@ class BlockPricer:
         places = np.searchsorted(days, chosen)
         for name in self.row_columns:
             getattr(swept, name)[chosen] = getattr(rows, name)[places]
-        if self.full:
+        if "cells" in self.details:
             swept.cells[chosen] = self.name_moves(losses[chosen], swept.cells[chosen])
         for t, place in zip(chosen.tolist(), places.tolist(), strict=True):
             now = readings[place]
@@ -176,11 +182,14 @@ class PolicyPricer:
             "highest_prices": ends[:, 1],
             "decided_exactly": np.array([one.exactly for one in readings]),
         }
-        if self.pricer.full:
+        if "by_step" in self.pricer.details:
+            own["by_step"] = by_step
+        if not self.pricer.details.isdisjoint(("cells", "cell_prices")):
             found = [_costliest_cell(*both) for both in zip(paid, readings, strict=True)]
             cells = np.array([cell for cell, _ in found])
             self.pricer.name_moves(losses, cells)
-            own |= {"by_step": by_step, "cells": cells, "cell_prices": np.array([most for _, most in found])}
+            costliest = {"cells": cells, "cell_prices": np.array([most for _, most in found])}
+            own |= {name: costliest[name] for name in self.pricer.details & costliest.keys()}
         return priced | own
 
     def _visits(self, advantages: FloatArray) -> FloatArray:
@@ -214,7 +223,7 @@ def variations_of(losses: FloatArray, first_round: int, found: FloatArray | None
     moved: FloatArray
     moved, all_finite = settle_variations(losses, found)
     if not all_finite:  # at a state that no policy reaches, or a distance beyond all floats
-        check_losses("losses", losses, offset=(first_round,))
+        check_losses("losses", losses[:], offset=(first_round,))
         raise overflow(first_round + int(np.isfinite(moved).all(axis=1).argmin()))
     return moved
 

@@ -27,6 +27,7 @@ from normalfan.problem.arrays import (
     read_only,
 )
 from normalfan.problem.losses import (
+    FactoredBlock,
     FactoredLosses,
     IterableLosses,
     Losses,
@@ -158,7 +159,7 @@ class LossesOfProblems(LossStream):
                     f"whatever the problem: give all the same, as rewards or none."
                 )
         self.coefficients = factored[0].coefficients
-        self.factored = factored
+        self.by_entry = [one.by_entry for one in factored]
         self.of_round = of_round
         self.shape = problems[0].shape
         self.round_names = names_of_rounds(streams[0])
@@ -169,8 +170,7 @@ class LossesOfProblems(LossStream):
 
     def under(self, k: int, rounds: Sequence[int] | IntArray) -> FloatArray:
         """[n, H, S, A]: these rounds' coefficients with the features of problem k."""
-        losses: FloatArray = self.factored[k].formed(self.coefficients[rounds], self.shape)
-        return losses
+        return FactoredBlock(self.by_entry[k], self.coefficients, self.shape)[rounds]
 
     def part(self, rows: slice | Sequence[int], names: Sequence[str] | None) -> LossesOfProblems:
         """Some of the rounds, as `rounds_of` asks for them."""

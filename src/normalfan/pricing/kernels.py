@@ -6,6 +6,7 @@ The only place that asks which representation the transitions have. Every sweep 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -14,6 +15,7 @@ import numpy as np
 
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import FloatArray, IntArray
+from normalfan.problem.losses import FactoredBlock
 from normalfan.problem.mdp import MDP
 from normalfan.problem.transitions import Dense, Deterministic
 
@@ -104,24 +106,32 @@ class Tables:
 class Sweeper:
     """The sweep of a problem."""
 
-    def __init__(self, tables: Tables, ties: TieRule, *, full: bool) -> None:
-        self.full = full
+    def __init__(self, tables: Tables, ties: TieRule, *, details: Collection[str] = ()) -> None:
+        self.options = {"detail": bool(details), "walks": not {"variations"}.issuperset(details)}
         self.problem = tables.problem()
         self.is_bandit = tables.mdp.shape[:2] == (1, 1)
         self.rule = near_ties(tables.mdp, ties)
 
-    def __call__(self, losses: FloatArray, *, named: bool = True) -> Swept:
+    @property
+    def forms_losses(self) -> bool:
+        """Whether factored losses need not be formed for it."""
+        return not self.is_bandit and self.problem.rows is None
+
+    def __call__(self, losses: FloatArray | FactoredBlock, *, named: bool = True) -> Swept:
         """Price rounds; unless ``named``, moves are not called by their shortest names."""
         from normalfan._kernels import bandit, dense, successors
-        from normalfan._kernels.losses import given
+        from normalfan._kernels.losses import factors, given
 
         problem = self.problem if named else self.problem._replace(lengths=NO_LENGTHS)
         swept: Swept
-        if self.is_bandit:
-            swept = bandit.sweep(problem, losses, self.rule, detail=self.full)
+        if isinstance(losses, FactoredBlock):
+            place, found = factors(losses.by_entry, losses.coefficients, losses.sign)
+            swept = successors.sweep(problem, len(losses), place, self.rule, factors=found, **self.options)
+        elif self.is_bandit:
+            swept = bandit.sweep(problem, losses, self.rule, detail=self.options["detail"])
         else:
             kernel = successors if problem.rows is None else dense
-            swept = kernel.sweep(problem, len(losses), given(losses), self.rule, detail=self.full)
+            swept = kernel.sweep(problem, len(losses), given(losses), self.rule, **self.options)
         swept.crossed[0] = False  # nothing came before
         return swept
 

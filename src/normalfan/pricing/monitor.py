@@ -28,7 +28,7 @@ from normalfan.errors import InputError
 from normalfan.geometry.change import check_same_spaces
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
 from normalfan.pricing.motion import CostliestCell, motion_of
-from normalfan.pricing.moving import MovingPricer
+from normalfan.pricing.moving import EVERY_DETAIL, MovingPricer
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP, mdp_from_arrays, mdp_to_arrays
@@ -117,7 +117,9 @@ class Monitor:
         self.rounds = 0
         self._sum = Fraction(0)  # exact, so that the total is that of the batch to the last bit
         self._previous: FloatArray | None = None
-        self._moving = MovingPricer(ties=ties, full=True, exact_when_ambiguous=exact_when_ambiguous)
+        self._moving = MovingPricer(
+            ties=ties, details=EVERY_DETAIL, exact_when_ambiguous=exact_when_ambiguous
+        )
         self._problems = WeakValueDictionary({mdp.fingerprint: mdp})  # so that equal ones are one object
         self.pricer = self._moving.dynamics(mdp)
 

@@ -13,6 +13,7 @@ import numpy as np
 from normalfan.dates import periods_of
 from normalfan.errors import InputError, check_choice
 from normalfan.plots import bar_width, new_figure, round_axis
+from normalfan.pricing.blocks import DETAILS
 from normalfan.pricing.crossing import PREVIOUS, Plans, keeping
 from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, read_only
 from normalfan.problem.mdp import Labels
@@ -33,8 +34,6 @@ COLUMNS = (
 )
 """Arrays [T], or [T, 3] of the three norms, in the order of frames, where their names are in the singular."""
 
-# What only detail="full" fills: without it the attribute is missing, and `__getattr__` says why.
-FULL_ONLY = {"by_step", "cells", "cell_prices", "variations", "margins", "margin_exact", "advantage_gaps"}
 NONE: Callable[[], Any] = NoneType
 
 
@@ -74,8 +73,8 @@ class PricedMotion:
     """Every round of a stream, priced: what `price_stream` returns.
 
     Rounds without the plan that was asked for (round 0 has none before it) have price 0. After
-    ``detail="prices"`` there are no `by_step`, `variations`, `margins` and `advantage_gaps`; asking for them
-    is an `InputError`.
+    ``detail="prices"`` there are no `by_step`, `variations`, `margins` and `advantage_gaps`; asking for what
+    was left out is an `InputError`.
 
     Examples
     --------
@@ -107,12 +106,12 @@ class PricedMotion:
     rewards: bool = False  # `values` are rewards, the more the better; prices are what is lost either way
 
     def __post_init__(self) -> None:
-        for name in FULL_ONLY:
+        for name in DETAILS:  # if not asked for, the attribute is missing, and `__getattr__` says why
             if vars(self)[name] is None:
                 del vars(self)[name]
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name not in FULL_ONLY:
+        if name not in DETAILS:
             raise AttributeError(name)
         _left_out(name)
 
@@ -198,7 +197,7 @@ class PricedMotion:
         told = dict(vars(self))
         if self.moved is not None:
             told |= vars(self.moved)
-            if self.moved.market_alone is not None:
+            if self.moved.market_alone is not None and self.moved.dynamics_alone is not None:
                 told["interaction"] = self.interaction
         columns: dict[str, Any] = {}
         for name in COLUMNS:
@@ -271,17 +270,13 @@ class PricedMotion:
         return html_table(f"{self._in_short()}; the costliest rounds", ("round", "price", "value"), rows)
 
     def _cell_columns(self) -> dict[str, Any]:
-        if not self._is_full:
+        if not {"cells", "cell_prices"} <= vars(self).keys():
             return {}
         cells = [self.costliest_cell(t) for t in range(len(self.prices))]
         return {
             f"costliest_{name}": [None if cell is None else getattr(cell, name) for cell in cells]
             for name in ("step", "state", "action", "best_action", "paid")
         }
-
-    @property
-    def _is_full(self) -> bool:
-        return "by_step" in vars(self)
 
     def _in_short(self) -> str:
         text = (
@@ -303,8 +298,8 @@ def motion_of(columns: dict[str, Any], dynamics: IntArray | None, **about: Any) 
 
 def _left_out(name: str) -> NoReturn:
     raise InputError(
-        f'{name} is asked for, but this stream was priced with detail="prices", which leaves it out: '
-        f'price it again with detail="full".'
+        f'{name} is asked for, but this stream was priced in less detail, such as detail="prices", which '
+        f'leaves it out: price it again with detail="full".'
     )
 
 

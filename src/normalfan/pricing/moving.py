@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ import numpy as np
 from normalfan.errors import InputError
 from normalfan.geometry.change import effective_loss, foreseen, transition_variation
 from normalfan.geometry.face import completed
-from normalfan.pricing.blocks import BlockPricer, Columns, overflow, variations_of
+from normalfan.pricing.blocks import DETAILS, BlockPricer, Columns, overflow, variations_of
 from normalfan.pricing.kernels import near_ties
 from normalfan.pricing.reading import Reader, Reading
 from normalfan.problem.arrays import BoolArray, FloatArray, check_losses
@@ -38,9 +38,13 @@ Settled: TypeAlias = tuple[FloatArray, float]
 Rows: TypeAlias = tuple[FloatArray, FloatArray]
 """The plan that a round keeps, 0 where it keeps an action, and the round's settled advantages; [H, S, A]."""
 
-PLAN_COLUMNS = ("prices", "crossed")
-PLAN_DETAILS = ("by_step", "cells", "cell_prices")
-"""What a sweep tells of a round and the plan that is kept in it: always, and in full detail."""
+PLAN_COLUMNS = ("prices", "crossed", "by_step", "cells", "cell_prices")
+"""What a sweep tells of a round and the plan that is kept in it."""
+
+MOVED_DETAILS = ("market_alone", "dynamics_alone", "transition_variations", "effective_variations")
+"""What is told of a change only if it is asked for."""
+
+EVERY_DETAIL = (*sorted(DETAILS), *MOVED_DETAILS)
 
 CHANGES_BYTES = 2**26
 """What the readings of changes may take at a time."""
@@ -90,7 +94,7 @@ class Dynamics(BlockPricer):
     def within(self, reading: Reading) -> Reading:
         """A reading without the states that no policy of these dynamics reaches."""
         marks = np.where(self.mdp.reachable[:, :, None], reading.marks, np.int8(0))
-        return dataclasses.replace(reading, marks=marks, faces=self.reader.follow(marks))
+        return dataclasses.replace(reading, marks=marks, reader=self.reader)
 
     def cross(self, rows: Sequence[Rows]) -> Any:
         """A sweep of p_0, a_0, p_1, a_1, …: of plans and settled advantages; every second row is meant."""
@@ -105,12 +109,17 @@ class MovingPricer:
     """Prices blocks of rounds with problems of their own; all have one shape, equal ones are one object."""
 
     def __init__(
-        self, at_source: AtSource | None = None, most_problems: int = 0, *, full: bool, **options: Any
+        self,
+        at_source: AtSource | None = None,
+        most_problems: int = 0,
+        *,
+        details: Collection[str],
+        **options: Any,
     ) -> None:
-        self.full = full
+        self.details = [name for name in MOVED_DETAILS if name in details]
         self.at_source = at_source or (lambda _rounds, _problem: None)
         most = max(MOST_PROBLEMS, most_problems)
-        self.dynamics = lru_cache(most)(partial(Dynamics, full=full, **options))
+        self.dynamics = lru_cache(most)(partial(Dynamics, details=details, **options))
         self.variation = lru_cache(4 * most)(transition_variation)
         self.foreseen = lru_cache(4 * most)(foreseen)
 
@@ -127,10 +136,8 @@ class MovingPricer:
             columns = self._by_problem(losses, problems, [(first_round + run[0], run) for run in runs])
         prices = columns["prices"]
         columns["until_surprise"] = prices.copy()
-        if self.full:
-            columns["market_alone"] = prices.copy()
-            columns |= {name: np.zeros(len(prices)) for name in ("dynamics_alone", "transition_variations")}
-            columns["effective_variations"] = columns["variations"].copy()
+        unmoved = {"market_alone": prices, "effective_variations": columns.get("variations")}
+        columns |= {name: np.array(unmoved.get(name, 0.0 * prices)) for name in self.details}
         at_once = max(1, CHANGES_BYTES // (80 * math.prod(losses.shape[1:])))
         for i in range(0, len(changes), at_once):
             _Bridge(self, first_round, losses, problems, columns).cross(changes[i : i + at_once])
@@ -174,10 +181,12 @@ class _Bridge:
         rows |= self._price(doubtful, {t: one.advantages for t, one in readings.items()})
         self._enclose(doubtful, readings)
         self._end_at_surprises(changes, rows)
-        if self.pricer.full:
+        if "dynamics_alone" in self.columns:
             self._dynamics_alone(changes, rows)
+        if "market_alone" in self.columns:
             for yesterday, rounds in _grouped(changes, lambda t: self._dynamics(t - 1)).items():
                 self._market_alone(yesterday, rounds)
+        if self.pricer.details or "variations" in self.columns:
             self._measure(changes)
 
     def _dynamics(self, t: int) -> Dynamics:
@@ -197,9 +206,9 @@ class _Bridge:
             swept = today.cross([rows[t] for t in some])
             if not swept.finite.all():
                 raise overflow(self.first_round + some[int(swept.finite[1::2].argmin())])
-            for name in (*PLAN_COLUMNS, *(PLAN_DETAILS if self.pricer.full else ())):
+            for name in columns.keys() & {*PLAN_COLUMNS}:
                 columns[name][some] = getattr(swept, name)[1::2]
-            if self.pricer.full:
+            if "cells" in columns:
                 columns["cells"][some] = today.name_moves(self.losses[some], columns["cells"][some])
         return rows
 
@@ -266,10 +275,13 @@ class _Bridge:
             before, after = self.problems[t - 1 : t + 1]
             old, new = forbid(before, self.losses[t - 1]), forbid(after, self.losses[t])
             number = self.first_round + t - 1
-            self.columns["transition_variations"][t] = self.pricer.variation(before, after)
-            self.columns["variations"][t] = variations_of(np.stack([old, new]), number)[1]
-            moved = np.stack([old, effective_loss(before, after, new)])
-            self.columns["effective_variations"][t] = variations_of(moved, number)[1]
+            if "transition_variations" in self.columns:
+                self.columns["transition_variations"][t] = self.pricer.variation(before, after)
+            if "variations" in self.columns:
+                self.columns["variations"][t] = variations_of(np.stack([old, new]), number)[1]
+            if "effective_variations" in self.columns:
+                moved = np.stack([old, effective_loss(before, after, new)])
+                self.columns["effective_variations"][t] = variations_of(moved, number)[1]
 
 
 def _both_days(changes: list[int]) -> list[int]:

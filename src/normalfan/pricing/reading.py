@@ -20,7 +20,7 @@ import numpy.typing as npt
 from normalfan.exact.certify import exact_advantages
 from normalfan.geometry.ties import TieRule
 from normalfan.pricing.kernels import UNIT, Tables
-from normalfan.problem.arrays import BoolArray, FloatArray
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 
 DOUBTFUL, SURE = 1, 2
 
@@ -38,7 +38,7 @@ class Reading:
     low: FloatArray  # [H, S, A]  at most the exact advantage
     high: FloatArray  # [H, S, A]  at least the exact advantage
     marks: Marks  # [H, S, A]  SURE, DOUBTFUL, or 0
-    faces: Marks  # [H, S, A]  the marks where marked actions lead: DOUBTFUL, if only doubtful ones do
+    reader: Reader
     exponent: int = 0
     exactly: bool = False  # read in rational numbers
 
@@ -46,6 +46,11 @@ class Reading:
     def is_sure(self) -> bool:
         """Whether no action is doubtful, so that the face is known exactly."""
         return not (self.marks == DOUBTFUL).any()
+
+    @cached_property
+    def faces(self) -> Marks:
+        """[H, S, A]: the marks where marked actions lead: DOUBTFUL, if only doubtful ones do."""
+        return self.reader.follow(self.marks)
 
 
 class Reader:
@@ -98,25 +103,22 @@ class Reader:
         from normalfan._kernels.buffers import LANES
 
         firsts = range(0, len(losses), LANES)
-        losses = losses.astype(np.float64, copy=False)
-        readings = [one for first in firsts for one in self._read_in_pairs(losses[first : first + LANES])]
-        for t, one in enumerate(readings):
-            open_marks = one.marks if self.everywhere else one.faces
-            if self.exactly and (open_marks == DOUBTFUL).any():
-                readings[t] = self._read_exactly(losses[t])
+        parts = (np.ascontiguousarray(losses[first : first + LANES], np.float64) for first in firsts)
+        readings = [one for part in parts for one in self._read_in_pairs(part)]
+        for t, one in enumerate(readings if self.exactly else ()):
+            if ((one.marks if self.everywhere else one.faces) == DOUBTFUL).any():
+                readings[t] = self._read_exactly(losses[t].astype(np.float64, copy=False))
         return readings
 
     def _read_exactly(self, loss: FloatArray) -> Reading:
         exact = exact_advantages(self.mdp, loss)
         marks = np.where(exact == 0, SURE, 0).astype(np.int8)
-        return Reading(
-            exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, self.follow(marks), exactly=True
-        )
+        return Reading(exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, self, exactly=True)
 
     def _read_in_pairs(self, losses: FloatArray) -> list[Reading]:
         from normalfan._kernels.reading import read_days
 
-        exponents = np.array([_exponent(loss) for loss in losses])
+        exponents = _exponents(losses)
         scaled = np.ldexp(losses, -exponents[:, None, None, None]) if exponents.any() else losses
         found = read_days(
             scaled, np.ldexp(self.ties.absolute, -exponents), (self.ties.relative, self.ties.band),
@@ -126,7 +128,7 @@ class Reader:
         for exponent, advantages, low, high, numbers in zip(exponents.tolist(), *found, strict=True):
             marks = numbers.astype(np.int8)
             settled = np.ldexp(advantages, exponent) if exponent else advantages
-            readings.append(Reading(settled, low, high, marks, self.follow(marks), exponent))
+            readings.append(Reading(settled, low, high, marks, self, exponent))
         return readings
 
     def follow(self, marks: Marks) -> Marks:
@@ -164,12 +166,11 @@ def _crossing_is_open(old: Marks, new: Marks) -> bool:
     return bool((old == DOUBTFUL).any() or (new == DOUBTFUL).any())
 
 
-def _exponent(loss: FloatArray) -> int:
-    """Losses near the ends of the range of floats are read in other units, which costs no digit."""
-    largest = float(np.abs(loss).max(initial=0.0, where=loss < np.inf))
-    if largest > 2.0**1000:
-        return 8
-    return -600 if 0.0 < largest < 2.0**-400 else 0
+def _exponents(losses: FloatArray) -> IntArray:
+    """[n]: losses near the ends of the range of floats are read in other units, which costs no digit."""
+    sizes = np.abs(losses).reshape(len(losses), -1)
+    largest = np.where(sizes < np.inf, sizes, 0.0).max(axis=1)
+    return np.where(largest > 2.0**1000, 8, np.where((largest > 0.0) & (largest < 2.0**-400), -600, 0))
 
 
 def _outward(number: float, exponent: int, towards: float) -> float:

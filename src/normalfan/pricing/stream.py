@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,20 +23,20 @@ from normalfan.pricing.blocks import BlockPricer, Columns, PolicyPricer
 from normalfan.pricing.crossing import Against, read_plans
 from normalfan.pricing.dynamics import NO_ROUND, ArrivingPairs, MovingStream, Problems
 from normalfan.pricing.motion import PricedMotion, motion_of
-from normalfan.pricing.moving import MovingPricer
+from normalfan.pricing.moving import EVERY_DETAIL, MovingPricer
 from normalfan.problem.losses import (
-    ArrayLosses,
     Losses,
     LossStream,
     are_rewards,
     as_stream,
     names_of_rounds,
     numbered,
+    stored_blocks,
 )
 from normalfan.problem.mdp import MDP
 from normalfan.progress import progress_bar
 
-Detail = Literal["full", "prices"]
+Detail: TypeAlias = Literal["full", "prices"] | Collection[str]
 
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
@@ -85,9 +85,11 @@ def price_stream(
         Which differences count as none.
     progress : bool, default False
         Show a progress bar.
-    detail : {"full", "prices"}, default "full"
+    detail : {"full", "prices"} or collection of str, default "full"
         "prices" computes prices, values, crossings and dimensions only, faster; losses at states that no
-        policy reaches are then not read at all.
+        policy reaches are then not read at all. Or the names of what is wanted beside these, of `by_step`,
+        `cells`, `cell_prices`, `variations`, `margins`, `margin_exact` and `advantage_gaps`, and with several
+        problems `market_alone`, `dynamics_alone`, `transition_variations` and `effective_variations`.
     exact_when_ambiguous : bool, default False
         Decide rounds that depend on a near-tie in rational arithmetic (slow).
     threads : int, optional
@@ -114,10 +116,10 @@ def price_stream(
     >>> nf.price_stream(nf.MDP([[0, 0]], initial=0, horizon=1), losses, against=[[1]]).prices     # my plan
     array([1., 9., 0.])
     """
-    check_choice("detail", detail, ("full", "prices"))
+    details = _read_detail(detail)
     if threads is not None:
         check_whole("threads", threads, "leave it out for all cores")
-    options: Any = {"ties": ties, "full": detail == "full", "exact_when_ambiguous": exact_when_ambiguous}
+    options: Any = {"ties": ties, "details": details, "exact_when_ambiguous": exact_when_ambiguous}
     moving: MovingStream | ArrivingPairs | None = None
     if not isinstance(mdp, MDP):
         if not (isinstance(against, str) and against == "previous"):
@@ -148,8 +150,8 @@ def price_stream(
         blocks, n_rounds = moving.blocks(rounds), len(moving.of_round) or None
     else:
         moving, pricer = None, BlockPricer(mdp, **options)
-        stored = stream.stored_blocks if isinstance(stream, ArrayLosses) else stream.blocks
-        work, blocks = pricer, numbered(stored(mdp.shape, rounds))
+        unformed = pricer.sweep.forms_losses and mdp.allowed is None
+        work, blocks = pricer, numbered(stored_blocks(stream, mdp.shape, rounds, unformed=unformed))
         if plans.policy is not None:
             work = PolicyPricer(pricer, plans.policy)
         elif plans.age != 1:
@@ -173,6 +175,16 @@ def price_stream(
         plans=plans,
         rewards=are_rewards(stream),
     )
+
+
+def _read_detail(detail: Detail) -> Collection[str]:
+    """What is to be told beside prices."""
+    if isinstance(detail, str) or not isinstance(detail, Collection):
+        check_choice("detail", detail, ("full", "prices"))
+        return EVERY_DETAIL if detail == "full" else ()
+    for name in detail:
+        check_choice("detail", name, EVERY_DETAIL)
+    return {*detail, "variations"} if "effective_variations" in detail else {*detail}
 
 
 def block_rounds(mdp: MDP, *, is_view: bool, threads: int = 1, n_rounds: int | None = None) -> int:

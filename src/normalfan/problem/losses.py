@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from normalfan.errors import InputError
 from normalfan.problem.arrays import (
     ALL_AXES,
     FloatArray,
+    IntArray,
     SparseMatrix,
     check_axes,
     check_finite,
@@ -226,23 +228,44 @@ class FactoredLosses(LossStream):
         return len(self.coefficients)
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
+        return (block[:] for block in self.unformed_blocks(shape, rounds))
+
+    def unformed_blocks(self, shape: Shape, rounds: int, sign: float = 1.0) -> Iterator[FactoredBlock]:
+        """The same, or its negative, formed where it is read."""
         if self.features.shape[1] != np.prod(shape):
             raise InputError(
                 f"features have {self.features.shape[1]} entries each, but the problem's losses have "
                 f"H·S·A = {np.prod(shape)} ({list(shape)}): flatten each feature as [H, S, A]."
             )
         for start in range(0, self.n_rounds, rounds):
-            yield self.formed(self.coefficients[max(start - 1, 0) : start + rounds], shape)
-
-    def formed(self, coefficients: FloatArray, shape: Shape) -> FloatArray:
-        """[n, H, S, A]: the losses of rounds with these coefficients [n, K]."""
-        # Summed feature by feature for each entry: the same bits whatever the rounds.
-        losses: FloatArray = (self._by_entry @ coefficients.T).T
-        return losses.reshape(-1, *shape)
+            yield FactoredBlock(
+                self.by_entry, self.coefficients[max(start - 1, 0) : start + rounds], shape, sign
+            )
 
     @cached_property
-    def _by_entry(self) -> SparseMatrix:
+    def by_entry(self) -> SparseMatrix:
+        """The features [H·S·A, K], entry by entry."""
         return self.features.T.tocsr()
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredBlock:
+    """Rounds of factored losses that are formed when they are asked for, as if of an array; or by a sweep."""
+
+    by_entry: SparseMatrix  # [H·S·A, K]
+    coefficients: FloatArray  # [B, K]
+    shape: Shape  # H, S, A
+    sign: float = 1.0  # -1 if they are rewards
+
+    def __len__(self) -> int:
+        return len(self.coefficients)
+
+    def __getitem__(self, rounds: int | slice | Sequence[int] | IntArray) -> FloatArray:
+        chosen = self.coefficients[rounds]
+        # Summed feature by feature for each entry: the same bits whatever the rounds.
+        losses: FloatArray = (self.by_entry @ np.atleast_2d(chosen).T).T
+        losses = losses.reshape(*chosen.shape[:-1], *self.shape)
+        return losses if self.sign > 0 else -losses
 
 
 class Negated(LossStream):
@@ -316,6 +339,15 @@ def factors_of(stream: LossStream) -> FactoredLosses | None:
     """The factors of losses or rewards, as the user counts them; None if they are not factored."""
     given = stream.stream if isinstance(stream, Negated) else stream
     return given if isinstance(given, FactoredLosses) else None
+
+
+def stored_blocks(stream: LossStream, shape: Shape, rounds: int, *, unformed: bool) -> Iterator[Any]:
+    """Blocks as sweeps can read them: float32 as it is stored and, where `unformed`, `FactoredBlock`s."""
+    if isinstance(stream, ArrayLosses):
+        return stream.stored_blocks(shape, rounds)
+    if unformed and (factored := factors_of(stream)) is not None:
+        return factored.unformed_blocks(shape, rounds, -1.0 if are_rewards(stream) else 1.0)
+    return stream.blocks(shape, rounds)
 
 
 def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:

@@ -158,7 +158,7 @@ class LiveRule:
         self.is_known_before = known == "before"
         self.name = str(rule) if self.is_known_before else f"{rule}, known after"
         self._reader = pricer.reader
-        self._sweep = Sweeper(pricer.tables, pricer.ties, full=False)
+        self._sweep = Sweeper(pricer.tables, pricer.ties)
 
     def follow(
         self,
