@@ -33,8 +33,8 @@ def draw(frame: polars.DataFrame, folder: Path) -> Sequence[Path]:
     bottom.plot(*_series(frame, "rem-twomdps/two", "literal_"), "D-.", color=COLOURS["black"],
                 markersize=3, label="price / change, at 2Hγ")  # fmt: skip
     bottom.axhline(1.0, color=COLOURS["grey"], linewidth=0.8)
-    bottom.annotate("no price exceeds the change", (0.98, 1.0), xycoords=("axes fraction", "data"),
-                    xytext=(0, 2), textcoords="offset points", ha="right", fontsize=SMALL)  # fmt: skip
+    bottom.annotate("no price exceeds the change", (0.02, 1.0), xycoords=("axes fraction", "data"),
+                    xytext=(0, 2), textcoords="offset points", fontsize=SMALL)  # fmt: skip
     bottom.set(xlabel="H", ylabel="ratio", xticks=_series(frame, "rem-twomdps/two", "literal_")[0])
     bottom.set_title("One sequence on the tree: readings of “near two”")
     bottom.set_ylim(0, 3.3)

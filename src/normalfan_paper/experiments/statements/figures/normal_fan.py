@@ -75,7 +75,7 @@ def _draw_fan(axes: Any, plane: Shadow) -> None:
         axes.plot(*np.vstack([[0, 0], wedge[0]]).T, color=COLOURS["black"], linewidth=0.8)
         middle = wedge[len(wedge) // 2]
         axes.annotate(
-            word_of(plane, i), 0.87 * middle, ha="center", va="center", fontsize=SMALL, style="italic"
+            word_of(plane, i), 0.82 * middle, ha="center", va="center", fontsize=SMALL, style="italic"
         )
     axes.set_aspect("equal")
     axes.set(xlim=(-RADIUS, RADIUS), ylim=(-RADIUS, RADIUS), xticks=[], yticks=[], xlabel="x", ylabel="y")
