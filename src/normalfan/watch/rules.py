@@ -58,27 +58,16 @@ _PREFIX = "service_"
 class AlarmRule:
     """One alarm rule; `AlarmRule.parse` makes it from its text.
 
-    Parameters
-    ----------
-    name : str
-        A flag or a quantity.
-    comparison : str
-        One of >, >=, <, <=; empty for a flag.
-    bound : float
-        What the quantity is compared with.
-    percent : bool
-        Whether the bound is a percentage of the round's |value|.
-
     Examples
     --------
     >>> str(AlarmRule.parse("price > 1%"))
     'price>1%'
     """
 
-    name: str
-    comparison: str = ""
-    bound: float = 0.0
-    percent: bool = False
+    name: str  # of a flag or a quantity
+    comparison: str = ""  # of a quantity: >, >=, < or <=
+    bound: float = 0.0  # that it is compared with
+    percent: bool = False  # the bound is a percentage of the round's |value|
 
     @classmethod
     def parse(cls, text: str) -> AlarmRule:
