@@ -11,7 +11,7 @@ import typer
 
 import normalfan as nf
 from normalfan.cli import options, output
-from normalfan.cli.options import Text, option
+from normalfan.cli.options import Text, count, option
 from normalfan.errors import InputError, check_installed, check_number
 from normalfan.files import check_target, written_atomically
 from normalfan.text import amount, counted, number
@@ -31,12 +31,7 @@ def replan(
     problem: options.ProblemOptions,
     cost: Annotated[float | None, option("C", "What a re-plan costs, in the unit of the losses.")] = None,
     library: Annotated[
-        int | None,
-        option(
-            "K",
-            "Instead: which 1, 2, … K plans serve the stream best, and what they keep.",
-            callback=options.from_one,
-        ),
+        int | None, count("K", "Instead: which 1, 2, … K plans serve the stream best, and what they keep.")
     ] = None,
     holdout: Annotated[
         Text,
