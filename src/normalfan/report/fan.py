@@ -34,11 +34,6 @@ TOUCHING, VISIBLE = 1e-9, 2e-3  # distances, in windows: polygons touch; a strip
 class Plane:
     """The losses origin + x·right + y·up.
 
-    Parameters
-    ----------
-    origin, right, up : array [H, S, A]
-        The loss at x = y = 0, and the directions of the two axes.
-
     Examples
     --------
     >>> e = np.eye(2).reshape(2, 1, 1, 2)
@@ -46,9 +41,9 @@ class Plane:
     False
     """
 
-    origin: FloatArray
-    right: FloatArray
-    up: FloatArray
+    origin: FloatArray  # [H, S, A] the loss at x = y = 0
+    right: FloatArray  # [H, S, A] the direction of the x axis
+    up: FloatArray  # likewise of the y axis
 
     @property
     def is_flat(self) -> bool:

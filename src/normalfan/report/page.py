@@ -21,16 +21,16 @@ from normalfan.plots import new_figure
 from normalfan.pricing.dynamics import rounds_again
 from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.pricing.summary import Summary, summarise
-from normalfan.problem.losses import Losses
+from normalfan.problem.losses import Losses, factors_of
 from normalfan.problem.mdp import MDP
-from normalfan.ranges.radius import Radius
-from normalfan.ranges.ranging import Ranging
+from normalfan.ranges.radius import Radius, radius
+from normalfan.ranges.ranging import Ranging, ranging
 from normalfan.regret import Decomposition
 from normalfan.replan.curve import PENS, REPLANS, RegretCurve
 from normalfan.report import content
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
 from normalfan.report.fan import COLOURS, FanPicture, slice_through
-from normalfan.report.ranges import LISTED_IN_REPORT, chart_and_table, last_ranges
+from normalfan.report.ranges import LISTED_IN_REPORT, MOST_IN_REPORT, chart_and_table
 from normalfan.text import amount, as_script, counted, printable
 
 FAN_SUFFIXES = (".html", ".png", ".pdf")
@@ -56,7 +56,6 @@ def write_report(
     Parameters
     ----------
     path : str or Path
-        The file to write.
     mdp, losses, motion : MDP or sequence of MDP, array [T, H, S, A] or LossStream, PricedMotion
         What `price_stream(mdp, losses, ties=ties)` was given and returned; some losses are read again.
     title, unit, note : str
@@ -68,7 +67,6 @@ def write_report(
     summary, decomposition : Summary, Decomposition, optional
         Of this stream and norm, if at hand; of a learner's run on it, drawn instead of cumulative values.
     ties : TieRule
-        The tie rule that the stream was priced with.
 
     Raises
     ------
@@ -136,7 +134,9 @@ def write_report(
         data["fan"] = content.fan_chart(fan, f"from {before} to {at}", up, *stops)
         captions["fan"] = content.fan_caption(fan, before, at, up, unit)
     ranges: dict[str, Any] = {"range_table": None, "sentences": ()}
-    if last := last_ranges(last_problem, stream, ties):
+    factors = factors_of(stream)
+    if factors is not None and factors.features.shape[0] <= MOST_IN_REPORT:
+        last = ranging(last_problem, stream, ties=ties), radius(last_problem, stream, ties=ties)
         data["ranges"], ranges = chart_and_table(*last, unit, LISTED_IN_REPORT)
     write_page(
         path,
@@ -289,9 +289,9 @@ def write_ranges(
     Parameters
     ----------
     path, found, reach : str or Path, Ranging, Radius
-        The file to write, and what `ranging` and `radius` found for one round and tolerance.
+        The file, and what `ranging` and `radius` found for one round and tolerance.
     title, unit : str
-        The heading, and the unit of the losses such as "$".
+        As in `write_report`.
     top : int, optional
         How many to list, the narrowest first; all, if they are few, in their own order by default.
 
