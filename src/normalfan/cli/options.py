@@ -141,9 +141,8 @@ class ProblemOptions:
         def reopen(features: str, other: nf.MDP) -> nf.LossStream:
             return replace(self, features=features).losses(losses, other)
 
-        return problems_of_rounds(
-            source, mdp, stream, self.load, reopen, Dialect(self.separator, self.decimal)
-        )
+        dialect = Dialect(self.separator, self.decimal)
+        return problems_of_rounds(source, mdp, stream, self.load, reopen, dialect)
 
     def plan(self, source: str, mdp: nf.MDP) -> FloatArray:
         return nf.io.read_plan(source, mdp, **self._given("separator", "decimal"))

@@ -98,9 +98,12 @@ def watch(
     from normalfan.watch import AlarmRule
     from normalfan.watch.metrics import MetricsFile
 
-    if status and state is None:
-        raise InputError("--status is given without --state, but it reports on a state: add --state FILE.")
-    if (state is None) != (out is None) and not status:
+    if status:
+        if state is None:
+            raise InputError("--status is given without --state, but it reports on a state: add --state FILE.")
+        _print_status(state, problem.unit, as_json)
+        return
+    if (state is None) != (out is None):
         given, lacking = ("--out", "--state") if state is None else ("--state", "--out")
         raise InputError(
             f"{given} is given without {lacking}, but a state and its output belong together: "
@@ -109,25 +112,20 @@ def watch(
     for name, source in {"model": model, "features": problem.features}.items():
         if source == "-":
             raise InputError(f"{name} is standard input, but losses arrive there: give it as a file.")
-    if status and state:
-        _print_status(state, problem.unit, as_json)
-        return
     if rule is None and known != "before":
         raise InputError(
             f"--known is {known} without --rule, but it says which round a new plan of the rule serves: "
             f"add --rule, such as accumulated:200."
         )
-    alarm_rules = [AlarmRule.parse(text) for text in alarm or []]
-    metrics = MetricsFile(prometheus, model) if prometheus else None
     settings: dict[str, Any] = {
+        "rules": [AlarmRule.parse(text) for text in alarm or []],
+        "metrics": MetricsFile(prometheus, model) if prometheus else None,
         "models": _models_of_lines(model, models or [], problem),
         "rewards": problem.rewards,
         "unit": problem.unit,
         "rule": None if rule is None else parse_rule(rule),
         "known": known,
         "tolerance": None if ranged is None else options.tolerance_of("--range", ranged),
-        "rules": alarm_rules,
-        "metrics": metrics,
         "strict": strict,
         "longest": int(max_line * 2**20),
         "pauses": True,

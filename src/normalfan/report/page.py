@@ -33,7 +33,7 @@ from normalfan.report.fan import COLOURS, FanPicture, slice_through
 from normalfan.report.ranges import LISTED_IN_REPORT, MOST_IN_REPORT, chart_and_table
 from normalfan.text import amount, as_script, counted, printable
 
-FAN_SUFFIXES = (".html", ".png", ".pdf")
+PICTURES = (".html", ".png", ".pdf")
 
 
 def write_report(
@@ -196,19 +196,19 @@ def write_fan(
     >>> picture = nf.report.draw_fan(arms, nf.report.Plane(0 * e[0], e[0], e[1]))
     >>> write_fan("fan.html", picture, title="Two arms")  # doctest: +SKIP
     """
-    check_fan(path)
+    check_picture(path)
     suffix = Path(path).suffix
     if suffix == ".html":
         data = {"unit": unit, "fan": content.fan_chart(fan, right, up, stops, prices)}
-        write_page(path, "fan.html", data, title=title, note="", sentences=content.fan_sentences(fan, unit))
+        write_page(path, "fan.html", data, title=title, sentences=content.fan_sentences(fan, unit))
     else:
         with written_atomically(path) as file:
             _draw(file, suffix[1:], fan, title, right, up)
 
 
-def check_fan(path: str | Path, name: str = "path") -> None:
+def check_picture(path: str | Path, name: str = "path") -> None:
     """Refuse a file that cannot be written, or whose packages are missing; ask before any long work."""
-    check_target(name, path, FAN_SUFFIXES)
+    check_target(name, path, PICTURES)
     if Path(path).suffix == ".html":
         check_page_packages()
     else:
@@ -271,8 +271,8 @@ def write_regret_curve(
         "heights": np.log10(curve.heights()).tolist(),
         "xTitle": REPLANS,
     }
-    texts = {"title": title, "note": curve.caption(unit), "sentences": sentences, "rows": curve.rows(unit)}
-    write_page(path, "regret_curve.html", data, **texts)
+    texts: dict[str, Any] = {"note": curve.caption(unit), "rows": curve.rows(unit)}
+    write_page(path, "regret_curve.html", data, title=title, sentences=sentences, **texts)
 
 
 def write_ranges(
@@ -309,7 +309,7 @@ def write_ranges(
     ... # doctest: +SKIP
     """
     chart, texts = chart_and_table(found, reach, unit, top)
-    write_page(path, "ranges.html", {"unit": unit, "ranges": chart}, title=title, note="", **texts)
+    write_page(path, "ranges.html", {"unit": unit, "ranges": chart}, title=title, **texts)
 
 
 def check_page_packages() -> None:
@@ -318,7 +318,7 @@ def check_page_packages() -> None:
         check_installed(package, "a report page needs it", "report")
 
 
-def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: Any) -> None:
+def write_page(path: str | Path, template: str, data: dict[str, Any], note: str = "", **texts: Any) -> None:
     """Render a template of the package with its data embedded; text is printable and escaped throughout."""
     check_page_packages()
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -340,6 +340,6 @@ def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: A
     )
     environment.filters["printable"] = printable
     scripts = {"plotly": Markup(get_plotlyjs()), "data": Markup(as_script(data))}  # noqa: S704
-    page = environment.get_template(template).render(**texts, **scripts, asset=asset)
+    page = environment.get_template(template).render(note=note, **texts, **scripts, asset=asset)
     with written_atomically(path) as file:
         file.write(page.encode())

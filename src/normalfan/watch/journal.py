@@ -128,7 +128,7 @@ def open_journal(
     mdp : MDP
         The problem whose losses arrive.
     state, out : str or Path
-        The state, and the output to which records are appended; made if they do not exist.
+        Made if they do not exist.
     others : sequence of MDP
         Further models that lines may name: the last round may have had one of them.
 
