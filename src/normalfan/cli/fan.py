@@ -90,8 +90,6 @@ def fan(
 
 @dataclass(frozen=True, slots=True)
 class _LossReader:
-    """Reads losses that are given by file and round."""
-
     mdp: nf.MDP
     losses: str | None
     rewards: bool

@@ -148,7 +148,6 @@ class ProblemOptions:
         return nf.io.read_plan(source, mdp, **self._given("separator", "decimal"))
 
     def feature_table(self, mdp: nf.MDP) -> tuple[Any, list[str]]:
-        """Values and names of the features, if any are given."""
         if self.features is None:
             return None, []
         names, values = nf.io.read_features(self.features, mdp, **self._given("separator", "decimal"))

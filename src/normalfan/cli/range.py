@@ -89,7 +89,6 @@ def range_(
 
 
 def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:
-    """Every feature, or every entry."""
     from normalfan.problem.losses import factors_of
 
     if not entries and factors_of(stream) is None:

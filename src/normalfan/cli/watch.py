@@ -100,7 +100,9 @@ def watch(
 
     if status:
         if state is None:
-            raise InputError("--status is given without --state, but it reports on a state: add --state FILE.")
+            raise InputError(
+                "--status is given without --state, but it reports on a state: add --state FILE."
+            )
         _print_status(state, problem.unit, as_json)
         return
     if (state is None) != (out is None):

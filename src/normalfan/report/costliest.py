@@ -103,8 +103,6 @@ def likely_moves(tables: Tables, visits: FloatArray, loss: FloatArray) -> list[M
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostliestRounds:
-    """The costliest rounds, read again."""
-
     changes: dict[int, tuple[PlanStep, ...]]  # the two plans [H] by round, costliest first
     attribution: FloatArray  # [H, S]  summed over `attributed` rounds
     attributed: int

@@ -37,7 +37,6 @@ class Tally:
     last_wall: dict[str, Any] | None = None  # the nearest, if ranges are asked for and one ends
 
     def summary(self) -> dict[str, float | int | None]:
-        """The closing summary, by name."""
         own = {name: getattr(self, name) for name in ("priced", "skipped", "bad_lines", "alarms", "replans")}
         shared = ("last_round", "rounds", "total", "crossings")
         return own | {name: getattr(self.progress, name) for name in shared}
