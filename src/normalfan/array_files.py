@@ -89,7 +89,6 @@ def _parse(content: bytes) -> npt.NDArray[Any]:
 
 
 def _digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
-    """A SHA-256 of names, types, shapes and bytes."""
     digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())

@@ -165,12 +165,7 @@ def ercot_prices(hub: str = "HB_HUBAVG") -> DayAheadPrices:
     check_choice("hub", hub, HUBS)
     source = resources.files("normalfan") / "data" / "ercot_day_ahead_2021_2022.parquet"
     with source.open("rb") as file:
-        days = (
-            polars.read_parquet(file.read(), columns=["date", "h", hub])
-            .sort("date", "h")
-            .group_by("date", maintain_order=True)
-            .agg(hub)
-            .filter(polars.col(hub).list.len() == 24)
-        )
-    prices = np.array(days[hub].to_list(), dtype=np.float64)
-    return DayAheadPrices(hub, tuple(str(date) for date in days["date"]), read_only(prices))
+        hours = polars.read_parquet(file.read(), columns=["date", "h", hub])
+    hours = hours.filter(polars.len().over("date") == HOURS).sort("date", "h")
+    prices = hours[hub].to_numpy().astype(np.float64).reshape(-1, HOURS)
+    return DayAheadPrices(hub, tuple(map(str, hours["date"].gather_every(HOURS))), read_only(prices))

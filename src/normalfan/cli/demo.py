@@ -30,8 +30,17 @@ def demo(
     Example:  normalfan demo --hub HB_WEST --report west.html --export battery
     """
     from normalfan.battery import Battery, ercot_prices
+    from normalfan.report.page import check_page_packages
 
-    page, missing = _page_to_write(report)
+    page: str | None = report or PAGE
+    missing = ""
+    check_target("--report", page, (".html",))
+    try:
+        check_page_packages()
+    except InputError as error:
+        if report is not None:
+            raise
+        page, missing = None, str(error)
     battery, market = Battery(), ercot_prices(hub)
     mdp, earned = battery.mdp(), battery.rewards(market.prices, round_names=market.dates)
     if export is not None:
@@ -53,20 +62,6 @@ def demo(
         typer.echo(f"Report: {page} (works offline). {SOURCE}" if page else SOURCE)
     if missing:
         output.complain(f"no report was written: {missing}")
-
-
-def _page_to_write(report: str | None) -> tuple[str | None, str]:
-    """The page to write, or why there is none: a package is missing, and the user did not ask for a page."""
-    from normalfan.report.page import check_page_packages
-
-    check_target("--report", report or PAGE, (".html",))
-    try:
-        check_page_packages()
-    except InputError as missing:
-        if report is not None:
-            raise
-        return None, str(missing)
-    return report or PAGE, ""
 
 
 def _export(mdp: nf.MDP, losses: nf.FactoredLosses, folder: Path) -> None:

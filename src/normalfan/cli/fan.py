@@ -61,10 +61,10 @@ def fan(
     """
     from normalfan.report import Plane, draw_fan, write_fan
     from normalfan.report.content import fan_sentences
-    from normalfan.report.page import check_fan
+    from normalfan.report.page import check_picture
 
     if out is not None:
-        check_fan(out, "--out")
+        check_picture(out, "--out")
     if not (all(map(math.isfinite, span)) and span[0] < span[1]):
         raise InputError(
             f"--span is {span[0]:g} {span[1]:g}, but it must go from a number to a larger one: try -0.5 1.5."
@@ -90,8 +90,6 @@ def fan(
 
 @dataclass(frozen=True, slots=True)
 class _LossReader:
-    """Reads losses that are given by file and round."""
-
     mdp: nf.MDP
     losses: str | None
     rewards: bool

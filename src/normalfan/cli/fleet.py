@@ -34,11 +34,7 @@ def fleet(
     ] = None,
     model: Annotated[Text, option("MODEL", "One model for all, instead of FLEET.")] = None,
     losses: Annotated[
-        Text,
-        option(
-            "DIR",
-            "With --model: a Parquet dataset of streams, partitioned by member (member=NAME/*.parquet).",
-        ),
+        Text, option("DIR", "With --model: a Parquet dataset, partitioned by member (member=NAME/*.parquet).")
     ] = None,
     against: options.Against = None,
     gym_module: Annotated[
@@ -46,9 +42,7 @@ def fleet(
         option("MODULE", "A module whose code the table's models gym:MODULE:ID may run; may be repeated."),
     ] = None,
     cluster: Annotated[Text, option("ADDRESS", "Run on the Dask cluster with this scheduler.")] = None,
-    workers: Annotated[
-        int | None, option("N", "Processes on this machine; one for each core by default.")
-    ] = None,
+    workers: Annotated[int | None, option("N", "Processes on this machine; else one for each core.")] = None,
     out: Annotated[Text, option("DIR", "Where results are kept; by default NAME-priced, here.")] = None,
     as_json: options.AsJson = False,
 ) -> None:

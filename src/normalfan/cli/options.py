@@ -27,11 +27,15 @@ def option(metavar: str, meaning: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=meaning, **more)
 
 
-def from_one(parameter: typer.CallbackParam, given: int | None) -> int | None:
-    """The callback of an option that is a whole number: refuses what is below 1 in our words."""
-    if given is not None:
-        check_whole(parameter.opts[0], given, "ask for 1 or more")
-    return given
+def count(metavar: str, meaning: str) -> Any:
+    """An option that is a whole number from 1 on; what is below is refused in our words."""
+
+    def checked(parameter: typer.CallbackParam, given: int | None) -> int | None:
+        if given is not None:
+            check_whole(parameter.opts[0], given, "ask for 1 or more")
+        return given
+
+    return option(metavar, meaning, callback=checked)
 
 
 def argument(metavar: str, meaning: str) -> Any:
@@ -90,15 +94,11 @@ class ProblemOptions:
 
     horizon: Annotated[int | None, option("H", "Steps in a round, if the model does not say.")] = None
     start: Annotated[Text, option("STATE", "Where a round begins, if the model does not say.")] = None
-    steps: Annotated[
-        Text, option("NAMES", "Names of the steps, with commas between them: morning,noon,evening.")
-    ] = None
+    steps: Annotated[Text, option("NAMES", "Names of the steps, such as morning,noon,evening.")] = None
     features: Annotated[
         Text, option("FILE", "A table of feature, step, state, action, value that the coefficients multiply.")
     ] = None
-    default: Annotated[float | None, option("X", "The loss of cells that a table of losses leaves out.")] = (
-        None
-    )
+    default: Annotated[float | None, option("X", "The loss of cells that a table leaves out.")] = None
     axes: Annotated[
         Text,
         option(
@@ -111,12 +111,7 @@ class ProblemOptions:
         bool, flag("--rewards", "The numbers are rewards, to be maximised, instead of losses.")
     ] = False
     order: Annotated[
-        Text,
-        option(
-            "file|sorted",
-            "What to do with rounds that are dates or numbers out of order: keep the order of the file, "
-            "or sort them.",
-        ),
+        Text, option("file|sorted", "Dates or numbers out of order: keep the order of the file, or sort.")
     ] = None
     first: Annotated[Text, option("ROUND", "The first round: its name, a date or a number.", "--from")] = None
     last: Annotated[Text, option("ROUND", "The last round, which is included.", "--to")] = None
@@ -146,15 +141,13 @@ class ProblemOptions:
         def reopen(features: str, other: nf.MDP) -> nf.LossStream:
             return replace(self, features=features).losses(losses, other)
 
-        return problems_of_rounds(
-            source, mdp, stream, self.load, reopen, Dialect(self.separator, self.decimal)
-        )
+        dialect = Dialect(self.separator, self.decimal)
+        return problems_of_rounds(source, mdp, stream, self.load, reopen, dialect)
 
     def plan(self, source: str, mdp: nf.MDP) -> FloatArray:
         return nf.io.read_plan(source, mdp, **self._given("separator", "decimal"))
 
     def feature_table(self, mdp: nf.MDP) -> tuple[Any, list[str]]:
-        """Values and names of the features, if any are given."""
         if self.features is None:
             return None, []
         names, values = nf.io.read_features(self.features, mdp, **self._given("separator", "decimal"))

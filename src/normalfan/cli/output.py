@@ -103,13 +103,11 @@ def frame_of_rounds(motion: PricedMotion, summary: Summary) -> polars.DataFrame:
     """Every round, with the round since which an old plan is kept, and the price of never changing it."""
     import polars
 
-    frame = motion.to_frame()
-    plans, rounds = motion.plans, frame["round"]
-    if plans.age is not None:
-        frame.insert_column(1, rounds.shift(plans.age).alias("since"))
-    elif plans.planless:  # the plan of the first round
-        since = [None] + [rounds[0]] * (len(rounds) - 1)
-        frame.insert_column(1, polars.Series("since", since, dtype=rounds.dtype))
+    frame, plans = motion.to_frame(), motion.plans
+    if plans.planless:
+        rounds = frame["round"]
+        kept = rounds if plans.age else rounds.new_from_index(0, len(rounds))
+        frame.insert_column(1, kept.shift(plans.planless).alias("since"))
     if summary.never_changed_prices is None:  # the dynamics move
         return frame
     return frame.with_columns(polars.Series("never_changed_price", summary.never_changed_prices))

@@ -10,11 +10,11 @@ import typer
 
 import normalfan as nf
 from normalfan.cli import options, output
-from normalfan.cli.options import Text, option
+from normalfan.cli.options import Text, count, option
 from normalfan.errors import InputError
 from normalfan.text import amount, counted, printable
 
-LISTED_IN_TERMINAL, LISTED_IN_REPORT = 5, 50
+LISTED, LISTED_ON_PAGE = 5, 50
 GAPS_LISTED = 3
 
 
@@ -38,12 +38,7 @@ def price(
     title: options.Title = None,
     top: Annotated[
         int | None,
-        option(
-            "N",
-            f"How many of the costliest rounds to list; else {LISTED_IN_TERMINAL}, and {LISTED_IN_REPORT} in "
-            f"the report.",
-            callback=options.from_one,
-        ),
+        count("N", f"List the N costliest rounds; else {LISTED}, and on the page {LISTED_ON_PAGE}."),
     ] = None,
     safe_csv: options.SafeCsv = False,
     as_json: options.AsJson = False,
@@ -69,14 +64,14 @@ def price(
         which = problem.plan(plan, mdp)
     motion = nf.price_stream(problems, stream, against=which, progress=True, **moving)
     periods = None if by is None else motion.by_period(by)
-    summary = nf.summarise(problems, stream, motion, costliest=top or LISTED_IN_TERMINAL)
+    summary = nf.summarise(problems, stream, motion, costliest=top or LISTED)
     table = partial(output.frame_of_rounds, motion, summary)
     gaps = gaps_between(motion.round_names)
     output.write_rounds(table, out, safe_csv=safe_csv)
     if report is not None:
         heading = title if title is not None else f"{Path(losses).name} on {Path(model).name}"
         texts: dict[str, Any] = {"title": heading, "unit": problem.unit, "summary": summary}
-        nf.report.write_report(report, problems, stream, motion, **texts, top=top or LISTED_IN_REPORT)
+        nf.report.write_report(report, problems, stream, motion, **texts, top=top or LISTED_ON_PAGE)
     if as_json:
         missing = [{"round": late, "since": before} for late, before in gaps]
         document = {"summary": summary.to_dict(), "gaps": missing}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import normalfan as nf
 from normalfan.cli import options, output
-from normalfan.cli.options import Text, flag, option
+from normalfan.cli.options import Text, count, flag, option
 from normalfan.errors import InputError
 
 MOST_ENTRIES = 5000
@@ -26,10 +26,7 @@ def range_(
         bool, flag("--entries", "Range every entry of the loss, instead of features.")
     ] = False,
     top: Annotated[
-        int | None,
-        option(
-            "N", "List the N narrowest ranges; else all, or 50 if there are more.", callback=options.from_one
-        ),
+        int | None, count("N", "List the N narrowest ranges; else all, or 50 if there are more.")
     ] = None,
     out: options.Out = None,
     report: options.Report = None,
@@ -92,7 +89,6 @@ def range_(
 
 
 def _what_moves(stream: nf.LossStream, mdp: nf.MDP, *, entries: bool) -> str | None:
-    """Every feature, or every entry."""
     from normalfan.problem.losses import factors_of
 
     if not entries and factors_of(stream) is None:

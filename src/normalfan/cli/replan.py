@@ -11,9 +11,9 @@ import typer
 
 import normalfan as nf
 from normalfan.cli import options, output
-from normalfan.cli.options import Text, option
-from normalfan.errors import InputError, check_installed, check_number
-from normalfan.files import check_target, written_atomically
+from normalfan.cli.options import Text, count, option
+from normalfan.errors import InputError, check_number
+from normalfan.files import written_atomically
 from normalfan.text import amount, counted, number
 
 if TYPE_CHECKING:
@@ -31,12 +31,7 @@ def replan(
     problem: options.ProblemOptions,
     cost: Annotated[float | None, option("C", "What a re-plan costs, in the unit of the losses.")] = None,
     library: Annotated[
-        int | None,
-        option(
-            "K",
-            "Instead: which 1, 2, … K plans serve the stream best, and what they keep.",
-            callback=options.from_one,
-        ),
+        int | None, count("K", "Instead: which 1, 2, … K plans serve the stream best, and what they keep.")
     ] = None,
     holdout: Annotated[
         Text,
@@ -67,10 +62,10 @@ def replan(
 
     window = _read_plans(plans)
     output.check_outputs(out, None)
-    check_target("--figure", figure, (".png", ".pdf", ".html"))
     if figure is not None:
-        package, extra = ("plotly", "report") if figure.endswith(".html") else ("matplotlib", "plot")
-        check_installed(package, "this figure needs it", extra)
+        from normalfan.report.page import check_picture
+
+        check_picture(figure, "--figure")
     if library is not None:
         given = {"--cost": cost, "--holdout": holdout, "--figure": figure}
         given |= {"--known after": None if known == "before" else known, "--model-of-round": model_of_round}

@@ -31,9 +31,7 @@ def watch(
     state: Annotated[Text, option("FILE", "Keep the state here, and resume from it. Needs --out.")] = None,
     out: Annotated[
         Text,
-        option(
-            "FILE", "Append the prices to this file, each round exactly once, even if the process is killed."
-        ),
+        option("FILE", "Append the prices here, each round exactly once, even if the process is killed."),
     ] = None,
     strict: Annotated[bool, flag("--strict", "Stop at the first bad line.")] = False,
     alarm: Annotated[
@@ -73,7 +71,7 @@ def watch(
     prometheus: Annotated[Text, option("FILE", "Keep metrics for Prometheus in this text file.")] = None,
     max_line: Annotated[float, option("MIB", "Refuse lines longer than this, in MiB.", min=0.001)] = 16,
     status: Annotated[
-        bool, flag("--status", "Print the last round that the state has priced, and exit.")
+        bool, flag("--status", "Print the last round that the state priced, and exit.")
     ] = False,
     as_json: Annotated[
         bool,
@@ -100,9 +98,14 @@ def watch(
     from normalfan.watch import AlarmRule
     from normalfan.watch.metrics import MetricsFile
 
-    if status and state is None:
-        raise InputError("--status is given without --state, but it reports on a state: add --state FILE.")
-    if (state is None) != (out is None) and not status:
+    if status:
+        if state is None:
+            raise InputError(
+                "--status is given without --state, but it reports on a state: add --state FILE."
+            )
+        _print_status(state, problem.unit, as_json)
+        return
+    if (state is None) != (out is None):
         given, lacking = ("--out", "--state") if state is None else ("--state", "--out")
         raise InputError(
             f"{given} is given without {lacking}, but a state and its output belong together: "
@@ -111,25 +114,20 @@ def watch(
     for name, source in {"model": model, "features": problem.features}.items():
         if source == "-":
             raise InputError(f"{name} is standard input, but losses arrive there: give it as a file.")
-    if status and state:
-        _print_status(state, problem.unit, as_json)
-        return
     if rule is None and known != "before":
         raise InputError(
             f"--known is {known} without --rule, but it says which round a new plan of the rule serves: "
             f"add --rule, such as accumulated:200."
         )
-    alarm_rules = [AlarmRule.parse(text) for text in alarm or []]
-    metrics = MetricsFile(prometheus, model) if prometheus else None
     settings: dict[str, Any] = {
+        "rules": [AlarmRule.parse(text) for text in alarm or []],
+        "metrics": MetricsFile(prometheus, model) if prometheus else None,
         "models": _models_of_lines(model, models or [], problem),
         "rewards": problem.rewards,
         "unit": problem.unit,
         "rule": None if rule is None else parse_rule(rule),
         "known": known,
         "tolerance": None if ranged is None else options.tolerance_of("--range", ranged),
-        "rules": alarm_rules,
-        "metrics": metrics,
         "strict": strict,
         "longest": int(max_line * 2**20),
         "pauses": True,
@@ -218,18 +216,19 @@ def _print_status(state: str, unit: str, as_json: bool) -> None:
     service = progress.service
     if as_json:
         document = {name: getattr(progress, name) for name in ("last_round", "rounds", "total")}
-        names = ("rule", "since", "age", "cost", "replans")
         if service:
+            names = ("rule", "since", "age", "cost", "replans")
             document["service"] = {name: getattr(service, name) for name in names}
         output.print_json(document)
-    elif progress.last_round is None:
+        return
+    if progress.last_round is None:
         typer.echo("No round was priced yet.")
     else:
         typer.echo(
             f"The last round priced is {progress.last_round}: send the rounds after it. "
             f"{progress.rounds} rounds cost {amount(progress.total, unit)}."
         )
-    if service and not as_json:
+    if service:
         typer.echo(
             f"The plan of round {service.since} is in service; it has cost {amount(service.cost, unit)} in "
             f"{counted(service.age, 'round')}. By {service.rule}: {counted(service.replans, 're-plan')}."

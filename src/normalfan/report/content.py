@@ -43,7 +43,6 @@ def norm_symbol(norm: str) -> str:
 
 
 def summary_paragraphs(summary: Summary, unit: str) -> list[str]:
-    """The stream in a few paragraphs."""
     if summary.rounds <= summary.planless:
         only = "There is only one round" if summary.rounds == 1 else f"There are only {summary.rounds} rounds"
         return [f"{only} and no plan before, so there is nothing to price yet."]
@@ -84,7 +83,6 @@ def what_a_price_is(plans: Plans) -> str:
 
 
 def sense(rewards: bool) -> str:
-    """What values are."""
     return "reward" if rewards else "loss"
 
 
@@ -363,7 +361,6 @@ def fan_caption(fan: FanPicture, before: str, at: str, up: str, unit: str) -> st
 
 
 def fan_sentences(fan: FanPicture, unit: str) -> list[str]:
-    """What a slice shows, in two or three sentences."""
     found = fan.regions
     known, most = counted(len(found.polygons), "plan"), amount(fan.corner_price, unit)
     free = percent(fan.free_share)

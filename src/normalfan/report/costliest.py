@@ -16,7 +16,7 @@ and both add up to the price: J(u) − J(v) = ⟨u, A⟩, as v is optimal.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -87,24 +87,20 @@ def plan_steps(
     return tuple(PlanStep(mdp.labels.step(h), *step) for h, step in enumerate(zip(*columns, strict=True)))
 
 
-def likely_moves(tables: Tables, visits: FloatArray, loss: FloatArray) -> list[Move]:
+def likely_moves(tables: Tables, visits: FloatArray, loss: FloatArray) -> Iterator[Move]:
     mdp = tables.mdp
     steps, states = np.arange(mdp.horizon), visits.sum(axis=2).argmax(axis=1)
     likely = np.stack([states, visits[steps, states].argmax(axis=1)], axis=1)
     actions = tables.shortest_named(loss[steps, states], steps, likely)
-    moves = []
     for h, (s, action) in enumerate(zip(states.tolist(), actions.tolist(), strict=True)):
         probability = float(visits[h, s].sum())
         sure = "" if probability > 0.995 else f" ({percent(probability)})"
         text = f"{mdp.labels.action(action)} at {mdp.labels.state(s)}{sure}"
-        moves.append(Move(s, action, probability, text))
-    return moves
+        yield Move(s, action, probability, text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostliestRounds:
-    """The costliest rounds, read again."""
-
     changes: dict[int, tuple[PlanStep, ...]]  # the two plans [H] by round, costliest first
     attribution: FloatArray  # [H, S]  summed over `attributed` rounds
     attributed: int

@@ -34,11 +34,6 @@ TOUCHING, VISIBLE = 1e-9, 2e-3  # distances, in windows: polygons touch; a strip
 class Plane:
     """The losses origin + x·right + y·up.
 
-    Parameters
-    ----------
-    origin, right, up : array [H, S, A]
-        The loss at x = y = 0, and the directions of the two axes.
-
     Examples
     --------
     >>> e = np.eye(2).reshape(2, 1, 1, 2)
@@ -46,9 +41,9 @@ class Plane:
     False
     """
 
-    origin: FloatArray
-    right: FloatArray
-    up: FloatArray
+    origin: FloatArray  # [H, S, A] the loss at x = y = 0
+    right: FloatArray  # [H, S, A] the direction of the x axis
+    up: FloatArray  # likewise of the y axis
 
     @property
     def is_flat(self) -> bool:
@@ -120,12 +115,11 @@ def draw_fan(
     most : int, default 10,000
         Where to stop if there are more plans.
     ties : TieRule
-        When two actions count as equally good.
 
     Returns
     -------
     FanPicture
-        The picture; `write_fan` puts it into a file.
+        `write_fan` puts it into a file.
 
     Raises
     ------
@@ -188,12 +182,11 @@ def _neighbours(found: Regions) -> list[set[int]]:
 def slice_through(
     mdp: MDP, around: Mapping[int, FloatArray], centre: int, names: Mapping[int, str], ties: TieRule
 ) -> tuple[FanPicture, str] | None:
-    """Slice the fan through the crossing into round `centre`; None if the losses `around` it span no plane.
+    """A slice through the crossing into round `centre`, with its path, and the title of its y axis.
 
-    Returns the picture, with `around` as its path, and the title of the y axis. The x axis goes from the loss
-    before the crossing to the loss after it. The y axis goes on to the loss of the next round, or back to the
-    one before, so that three losses of the path lie in the plane; where these are on one line, towards the
-    mean of the losses around, or along a constant loss.
+    None if the losses `around` it span no plane. The x axis goes from the loss before the crossing to the one
+    after it; the y axis on to the next round or back to the one before, so that three losses of the path lie
+    in the plane; where these are on one line, towards the mean of the losses around, or a constant loss.
     """
     if not centre:
         return None

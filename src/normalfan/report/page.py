@@ -21,19 +21,19 @@ from normalfan.plots import new_figure
 from normalfan.pricing.dynamics import rounds_again
 from normalfan.pricing.motion import PricedMotion, norm_name
 from normalfan.pricing.summary import Summary, summarise
-from normalfan.problem.losses import Losses
+from normalfan.problem.losses import Losses, factors_of
 from normalfan.problem.mdp import MDP
-from normalfan.ranges.radius import Radius
-from normalfan.ranges.ranging import Ranging
+from normalfan.ranges.radius import Radius, radius
+from normalfan.ranges.ranging import Ranging, ranging
 from normalfan.regret import Decomposition
 from normalfan.replan.curve import PENS, REPLANS, RegretCurve
 from normalfan.report import content
 from normalfan.report.costliest import LISTED, fold, read_costliest, rows_of
 from normalfan.report.fan import COLOURS, FanPicture, slice_through
-from normalfan.report.ranges import LISTED_IN_REPORT, chart_and_table, last_ranges
+from normalfan.report.ranges import LISTED_IN_REPORT, MOST_IN_REPORT, chart_and_table
 from normalfan.text import amount, as_script, counted, printable
 
-FAN_SUFFIXES = (".html", ".png", ".pdf")
+PICTURES = (".html", ".png", ".pdf")
 
 
 def write_report(
@@ -56,7 +56,6 @@ def write_report(
     Parameters
     ----------
     path : str or Path
-        The file to write.
     mdp, losses, motion : MDP or sequence of MDP, array [T, H, S, A] or LossStream, PricedMotion
         What `price_stream(mdp, losses, ties=ties)` was given and returned; some losses are read again.
     title, unit, note : str
@@ -68,7 +67,6 @@ def write_report(
     summary, decomposition : Summary, Decomposition, optional
         Of this stream and norm, if at hand; of a learner's run on it, drawn instead of cumulative values.
     ties : TieRule
-        The tie rule that the stream was priced with.
 
     Raises
     ------
@@ -136,7 +134,9 @@ def write_report(
         data["fan"] = content.fan_chart(fan, f"from {before} to {at}", up, *stops)
         captions["fan"] = content.fan_caption(fan, before, at, up, unit)
     ranges: dict[str, Any] = {"range_table": None, "sentences": ()}
-    if last := last_ranges(last_problem, stream, ties):
+    factors = factors_of(stream)
+    if factors is not None and factors.features.shape[0] <= MOST_IN_REPORT:
+        last = ranging(last_problem, stream, ties=ties), radius(last_problem, stream, ties=ties)
         data["ranges"], ranges = chart_and_table(*last, unit, LISTED_IN_REPORT)
     write_page(
         path,
@@ -196,19 +196,19 @@ def write_fan(
     >>> picture = nf.report.draw_fan(arms, nf.report.Plane(0 * e[0], e[0], e[1]))
     >>> write_fan("fan.html", picture, title="Two arms")  # doctest: +SKIP
     """
-    check_fan(path)
+    check_picture(path)
     suffix = Path(path).suffix
     if suffix == ".html":
         data = {"unit": unit, "fan": content.fan_chart(fan, right, up, stops, prices)}
-        write_page(path, "fan.html", data, title=title, note="", sentences=content.fan_sentences(fan, unit))
+        write_page(path, "fan.html", data, title=title, sentences=content.fan_sentences(fan, unit))
     else:
         with written_atomically(path) as file:
             _draw(file, suffix[1:], fan, title, right, up)
 
 
-def check_fan(path: str | Path, name: str = "path") -> None:
+def check_picture(path: str | Path, name: str = "path") -> None:
     """Refuse a file that cannot be written, or whose packages are missing; ask before any long work."""
-    check_target(name, path, FAN_SUFFIXES)
+    check_target(name, path, PICTURES)
     if Path(path).suffix == ".html":
         check_page_packages()
     else:
@@ -271,8 +271,8 @@ def write_regret_curve(
         "heights": np.log10(curve.heights()).tolist(),
         "xTitle": REPLANS,
     }
-    texts = {"title": title, "note": curve.caption(unit), "sentences": sentences, "rows": curve.rows(unit)}
-    write_page(path, "regret_curve.html", data, **texts)
+    texts: dict[str, Any] = {"note": curve.caption(unit), "rows": curve.rows(unit)}
+    write_page(path, "regret_curve.html", data, title=title, sentences=sentences, **texts)
 
 
 def write_ranges(
@@ -289,9 +289,9 @@ def write_ranges(
     Parameters
     ----------
     path, found, reach : str or Path, Ranging, Radius
-        The file to write, and what `ranging` and `radius` found for one round and tolerance.
+        The file, and what `ranging` and `radius` found for one round and tolerance.
     title, unit : str
-        The heading, and the unit of the losses such as "$".
+        As in `write_report`.
     top : int, optional
         How many to list, the narrowest first; all, if they are few, in their own order by default.
 
@@ -309,7 +309,7 @@ def write_ranges(
     ... # doctest: +SKIP
     """
     chart, texts = chart_and_table(found, reach, unit, top)
-    write_page(path, "ranges.html", {"unit": unit, "ranges": chart}, title=title, note="", **texts)
+    write_page(path, "ranges.html", {"unit": unit, "ranges": chart}, title=title, **texts)
 
 
 def check_page_packages() -> None:
@@ -318,7 +318,7 @@ def check_page_packages() -> None:
         check_installed(package, "a report page needs it", "report")
 
 
-def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: Any) -> None:
+def write_page(path: str | Path, template: str, data: dict[str, Any], note: str = "", **texts: Any) -> None:
     """Render a template of the package with its data embedded; text is printable and escaped throughout."""
     check_page_packages()
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -340,6 +340,6 @@ def write_page(path: str | Path, template: str, data: dict[str, Any], **texts: A
     )
     environment.filters["printable"] = printable
     scripts = {"plotly": Markup(get_plotlyjs()), "data": Markup(as_script(data))}  # noqa: S704
-    page = environment.get_template(template).render(**texts, **scripts, asset=asset)
+    page = environment.get_template(template).render(note=note, **texts, **scripts, asset=asset)
     with written_atomically(path) as file:
         file.write(page.encode())

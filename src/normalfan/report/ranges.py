@@ -8,12 +8,9 @@ import numpy as np
 
 from normalfan.geometry.bellman import occupancy
 from normalfan.geometry.face import Face
-from normalfan.geometry.ties import TieRule
 from normalfan.pricing.kernels import Tables
-from normalfan.problem.losses import LossStream, factors_of
-from normalfan.problem.mdp import MDP
-from normalfan.ranges.radius import Radius, radius
-from normalfan.ranges.ranging import Ranging, ranging
+from normalfan.ranges.radius import Radius
+from normalfan.ranges.ranging import Ranging
 from normalfan.report.costliest import likely_moves
 from normalfan.text import amount, counted, number, percent
 
@@ -136,11 +133,3 @@ def chart_and_table(
     }
     texts = {"range_table": table, "sentences": range_sentences(found, reach, unit)}
     return chart if bars.order else None, texts
-
-
-def last_ranges(mdp: MDP, losses: LossStream, ties: TieRule) -> tuple[Ranging, Radius] | None:
-    """Of the last round; None if losses are not factored, or into too many features."""
-    factors = factors_of(losses)
-    if factors is None or factors.features.shape[0] > MOST_IN_REPORT:
-        return None
-    return ranging(mdp, losses, ties=ties), radius(mdp, losses, ties=ties)

@@ -2,14 +2,8 @@
 
 Two files belong together: the *output*, to which records are only ever appended, and the *state*, a snapshot
 that is replaced as a whole and that also holds the *pending* records: counted, but perhaps not in the output
-yet. A commit is
-
-    1  the output so far is forced to disk            (the next state relies on it)
-    2  a state is written beside the old one, forced to disk, and takes its name
-    3  the directory is forced to disk                (now the rounds are priced, whatever happens)
-    4  the pending records are appended to the output
-
-Why that is enough: docs/details/journal.md. A lock keeps a second process away; the system removes it.
+yet. Why the order in which `commit` forces them to disk is enough: docs/details/journal.md. A lock keeps a
+second process away; the system removes it.
 """
 
 from __future__ import annotations
@@ -74,7 +68,7 @@ class Journal:
     def commit(self, records: bytes, progress: Progress) -> None:
         """Make permanent what `monitor` has priced since the last commit: these lines, and this progress."""
         self.check_unmoved()
-        os.fsync(self.out.fileno())
+        os.fsync(self.out.fileno())  # the next state relies on it
         names = ("last_round", "crossings", "alarms", "features")
         arrays = {
             **self.monitor.to_arrays(),
@@ -86,7 +80,7 @@ class Journal:
             "pending": np.frombuffer(records, dtype=np.uint8),
         }
         write_npz(arrays, self.state)
-        _sync_directory(self.state.parent)
+        _sync_directory(self.state.parent)  # now the rounds are priced, whatever happens
         self.progress = progress
         self._append(records)
 
@@ -134,7 +128,7 @@ def open_journal(
     mdp : MDP
         The problem whose losses arrive.
     state, out : str or Path
-        The state, and the output to which records are appended; made if they do not exist.
+        Made if they do not exist.
     others : sequence of MDP
         Further models that lines may name: the last round may have had one of them.
 

@@ -1,16 +1,12 @@
 """Lines as they arrive, and what they hold: one line in, one line out, both JSON.
 
 A feed is an iterator of lines with None, a pause, wherever no further input is waiting: the moment to commit
-what was priced. If lines are sent one by one, there is a pause after each. If they are sent faster than they
-are priced, many lines share a pause, and so a commit. A request to stop (SIGTERM, SIGINT) ends the feed
-between two lines, as if the input had ended there.
+what was priced. A request to stop (SIGTERM, SIGINT) ends the feed between two lines, as if the input had
+ended there.
 
 A line in is `{"round": 7, "loss": [[[…]]]}`, or `reward` instead of `loss`, or `{"round": 7, "theta": […]}`
-for factored losses. The coefficients theta come in the order of the features, or by their names:
-`{"power": 31.5, "wear": 1}`.
-
-A line out says what a round cost, and where, in the user's own names. Numbers are written so that they read
-back to the bit. JSON has no infinity: an infinite margin (there is no other face) is written as null.
+for factored losses, with coefficients in the order of the features, or by their names. Numbers of a line out
+read back to the bit; what is infinite is written as null.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ import re
 import select
 import signal
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -49,18 +45,18 @@ KEYS = ("loss", "reward", "theta")  # what a line may hold
 _LARGE = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{309}")  # in numbers that may be beyond the range of float64
 
 
+@dataclass(eq=False)
 class Feed:
-    """Lines from the file descriptor `source`; while none arrive, a pause every `patience` seconds, if any.
+    """Lines from a file descriptor; only the main thread may open it by `with`, as that sets signal handlers.
 
-    A longer line than `longest` is cut one byte above that, so that the rest of it takes no memory. Only the
-    main thread may open it by `with`, since only that may set signal handlers; former ones come back.
+    Former handlers come back. A line that is too long is cut, so that the rest of it takes no memory.
     """
 
-    def __init__(self, source: int, *, longest: int = LONGEST_LINE, patience: float | None = None) -> None:
-        self.source = source
-        self.longest = longest
-        self.patience = patience
-        self._stopped = False
+    source: int  # the file descriptor
+    _: KW_ONLY
+    longest: int = LONGEST_LINE  # longer lines are cut one byte above that
+    patience: float | None = None  # seconds after which there is a pause while nothing arrives, if any
+    _stopped: bool = field(default=False, init=False)
 
     def __enter__(self) -> Self:
         self._wake, self._waker = os.pipe()

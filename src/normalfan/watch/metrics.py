@@ -11,14 +11,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from normalfan.errors import check_installed
 from normalfan.files import check_target, remove_drafts, written_atomically
 from normalfan.watch.journal import Progress
-
-if TYPE_CHECKING:
-    from prometheus_client import Metric
 
 SECONDS = 1.0
 
@@ -40,7 +37,6 @@ class Tally:
     last_wall: dict[str, Any] | None = None  # the nearest, if ranges are asked for and one ends
 
     def summary(self) -> dict[str, float | int | None]:
-        """The closing summary, by name."""
         own = {name: getattr(self, name) for name in ("priced", "skipped", "bad_lines", "alarms", "replans")}
         shared = ("last_round", "rounds", "total", "crossings")
         return own | {name: getattr(self.progress, name) for name in shared}
@@ -92,7 +88,7 @@ def exposition(tally: Tally, model: str) -> bytes:
 
     class Families(CollectorRegistry):
         # The library's own counters can only be counted up, and a resumed watch begins above zero.
-        def collect(self) -> Iterator[Metric]:
+        def collect(self) -> Iterator[Any]:
             for name, meaning, number in metrics:
                 if number is not None:
                     kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily

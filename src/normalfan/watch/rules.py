@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -58,27 +58,16 @@ _PREFIX = "service_"
 class AlarmRule:
     """One alarm rule; `AlarmRule.parse` makes it from its text.
 
-    Parameters
-    ----------
-    name : str
-        A flag or a quantity.
-    comparison : str
-        One of >, >=, <, <=; empty for a flag.
-    bound : float
-        What the quantity is compared with.
-    percent : bool
-        Whether the bound is a percentage of the round's |value|.
-
     Examples
     --------
     >>> str(AlarmRule.parse("price > 1%"))
     'price>1%'
     """
 
-    name: str
-    comparison: str = ""
-    bound: float = 0.0
-    percent: bool = False
+    name: str  # of a flag or a quantity
+    comparison: str = ""  # of a quantity: >, >=, < or <=
+    bound: float = 0.0  # that it is compared with
+    percent: bool = False  # the bound is a percentage of the round's |value|
 
     @classmethod
     def parse(cls, text: str) -> AlarmRule:
@@ -166,14 +155,13 @@ class LiveRule:
         numbers: Sequence[int],
         losses: Sequence[FloatArray],
         prices: Sequence[float],
-    ) -> list[Served]:
+    ) -> Iterator[Served]:
         """What these rounds mean for the plan in service; `prices` are those against the round before."""
-        served: list[Served] = []
         ahead: list[float] = []  # prices of the plan in service in the coming rounds
         for t, (number, loss, price) in enumerate(zip(numbers, losses, prices, strict=True)):
             if service is None:
                 service = Service(number, loss, self.name)
-                served.append((_record(service, 0.0, replan=False), service))
+                yield _record(service, 0.0, replan=False), service
                 continue
             if service.age == 0:
                 paid, ahead = price, []  # the plan in service is that of the round before
@@ -183,8 +171,7 @@ class LiveRule:
                 ahead = ahead or self._prices(service, losses[t:end])
                 paid = ahead.pop(0)
             told, service = self._decide(service, number, loss, paid)
-            served.append((told, service))
-        return served
+            yield told, service
 
     def _decide(
         self, service: Service, number: int, loss: FloatArray, price: float

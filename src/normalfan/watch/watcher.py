@@ -54,46 +54,6 @@ class Gathered(NamedTuple):
 class Watcher:
     """Prices lines, and hands their records to `commit`.
 
-    Parameters
-    ----------
-    monitor : Monitor
-        Prices the rounds.
-    commit : callable
-        Called with records (bytes, whole lines) and the progress they make; `Journal.commit`, for example.
-    features : array_like, optional
-        [K, H, S, A], or scipy sparse [K, H·S·A]: what the coefficients `theta` of a line multiply.
-    feature_names : sequence of str
-        The names of the K features, for coefficients by name.
-    rewards : bool
-        Whether `loss` and `theta` hold rewards, to be maximised.
-    models : mapping of str to LineModel, optional
-        The models that a line may name, and under "" the one of lines that name none.
-    progress : Progress, optional
-        What was counted before, if the monitor is a resumed one.
-    rules : sequence of AlarmRule
-        The alarm rules.
-    rule : Accumulated, Cusum, SingleDay or Periodic, optional
-        A rule of `normalfan.replan` that says when to replace the plan in service.
-    known : {"before", "after"}
-        Whether losses are known before acting, so that a new plan serves the round that called for it.
-    tolerance : float or str, optional
-        Say in every record which wall is nearest: the end of a feature's range, as `ranging` finds it.
-    on_bad_line, on_alarm : callable
-        Called with the error record of a bad line; with a sentence for an alarm or a re-plan, before the
-        commit.
-    unit : str
-        Of the losses, in these sentences.
-    metrics : MetricsFile, optional
-        Kept up to date.
-    strict : bool
-        Raise an InputError at the first bad line.
-    latency : float
-        Seconds for which a record may wait for others to be committed with; 0: each is committed at once.
-    longest : int
-        Bytes that a line may have.
-    pauses : bool
-        None among the lines says when no further one is waiting; those that are, are priced together.
-
     Raises
     ------
     InputError
@@ -110,26 +70,26 @@ class Watcher:
     2.0
     """
 
-    monitor: Monitor
-    commit: Callable[[bytes, Progress], None]
+    monitor: Monitor  # prices the rounds
+    commit: Callable[[bytes, Progress], None]  # called with records, whole lines, and the progress they make
     _: KW_ONLY
-    features: npt.ArrayLike | None = None
-    feature_names: Sequence[str] = ()
-    rewards: bool = False
-    models: Mapping[str, LineModel] | None = None
-    progress: Progress | None = None
-    rules: Sequence[AlarmRule] = ()
-    rule: StoredRule | None = None
-    known: str = "before"
-    tolerance: Tolerance | None = None
-    on_bad_line: Callable[[bytes], None] = lambda _: None
-    on_alarm: Callable[[str], None] = lambda _: None
-    unit: str = ""
-    metrics: MetricsFile | None = None
-    strict: bool = False
-    latency: float = 0.0
-    longest: int = LONGEST_LINE
-    pauses: bool = False
+    features: npt.ArrayLike | None = None  # [K, H, S, A], or sparse [K, H·S·A]: what `theta` multiplies
+    feature_names: Sequence[str] = ()  # [K] for coefficients by name
+    rewards: bool = False  # `loss` and `theta` hold rewards, to be maximised
+    models: Mapping[str, LineModel] | None = None  # that a line may name; "": of lines that name none
+    progress: Progress | None = None  # what was counted before, if the monitor is a resumed one
+    rules: Sequence[AlarmRule] = ()  # which raise an alarm
+    rule: StoredRule | None = None  # of `normalfan.replan`: when to replace the plan in service
+    known: str = "before"  # or "after" acting: then a new plan serves from the next round on
+    tolerance: Tolerance | None = None  # every record says how far the nearest wall is, as `ranging` finds it
+    on_bad_line: Callable[[bytes], None] = lambda _: None  # called with the error record
+    on_alarm: Callable[[str], None] = lambda _: None  # with a sentence, also for a re-plan, before the commit
+    unit: str = ""  # of the losses, in these sentences
+    metrics: MetricsFile | None = None  # kept up to date
+    strict: bool = False  # raise an InputError at the first bad line
+    latency: float = 0.0  # seconds that a record may wait for others to be committed with
+    longest: int = LONGEST_LINE  # bytes that a line may have
+    pauses: bool = False  # None among the lines says that none is waiting; those that are, go together
 
     def __post_init__(self) -> None:
         mdp, progress = self.monitor.mdp, self.progress
