@@ -14,7 +14,7 @@ import numpy as np
 from normalfan._kernels.buffers import Problem, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import item
-from normalfan._kernels.playing import begin_step, mean_ahead, push_row, visit
+from normalfan._kernels.playing import begin_step, mean_ahead, push_row, tables, visit
 
 
 @inlined
@@ -36,7 +36,7 @@ def _three_ahead(rows, indptr, indices, weights, first, i, ahead, means):
     return value, size, error
 
 
-@inner
+@kernel
 def _back_up(problem, rows, indptr, indices, weights, loss, rule, values, advantages, tied):
     steps, states, actions = problem.shape
     absolute, relative, rounding = rule
@@ -85,12 +85,6 @@ def _is_closed(loss, cell, actions):
     return closed
 
 
-@kernel
-def _settle(problem, loss, rule, values, advantages, tied):
-    rows, indptr, indices, weights = problem.rows, problem.indptr, problem.indices, problem.weights
-    _back_up(problem, rows, indptr, indices, weights, loss, rule, values, advantages, tied)
-
-
 def settle(
     problem: Problem, loss: np.ndarray, rule: tuple[float, float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -102,13 +96,12 @@ def settle(
     steps, states, _ = problem.shape
     values, advantages = np.zeros((steps + 1, states)), np.empty(problem.shape)
     tied = np.zeros(problem.shape, np.bool_)
-    _settle(
-        problem, frozen(loss, np.float64), rule, values.reshape(-1), advantages.reshape(-1), tied.reshape(-1)
-    )
+    found = (array.reshape(-1) for array in (values, advantages, tied))
+    _back_up(problem, *tables(problem), frozen(loss, np.float64), rule, *found)
     return values, advantages, tied
 
 
-@inner
+@kernel
 def _mark(problem, rows, indptr, indices, weights, plan, loss, kept):
     steps, states, actions = problem.shape
     reached = np.zeros((steps + 1) * states)
@@ -136,20 +129,14 @@ def _mark(problem, rows, indptr, indices, weights, plan, loss, kept):
     return dimension
 
 
-@kernel
-def _follow(problem, plan, loss, kept):
-    rows, indptr, indices, weights = problem.rows, problem.indptr, problem.indices, problem.weights
-    return _mark(problem, rows, indptr, indices, weights, plan, loss, kept)
-
-
 def follow_plan(problem: Problem, plan: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, int]:
     """The mask [H, S, A] of a plan where it leads under a loss, and the dimension of that face.
 
     Kept are the plan's actions that are allowed; where there are none, all that are.
     """
     kept = np.zeros(problem.shape, np.bool_)
-    dimension = _follow(problem, plan.reshape(-1), frozen(loss, np.float64), kept.reshape(-1))
-    return kept, dimension
+    given = plan.reshape(-1), frozen(loss, np.float64)
+    return kept, _mark(problem, *tables(problem), *given, kept.reshape(-1))
 
 
 @kernel
@@ -249,8 +236,7 @@ def _split(problem, rows, indptr, indices, weights, policy, loss, advantages, ti
 
 
 @kernel
-def _account(problem, policy, loss, advantages, tied, kept, mass, worth):
-    rows, indptr, indices, weights = problem.rows, problem.indptr, problem.indices, problem.weights
+def _account(problem, rows, indptr, indices, weights, policy, loss, advantages, tied, kept, mass, worth):
     visit(problem, rows, indptr, indices, weights, policy, mass)
     price = _hold(problem, rows, indptr, indices, weights, advantages, tied, kept, worth)
     paid, regret, selection, off = _split(
@@ -271,7 +257,7 @@ def account(
     steps, states, _ = problem.shape
     numbers = (frozen(array, np.float64) for array in (policy, loss, advantages))
     room = np.empty(steps * states), np.empty((steps + 1) * states)
-    return Accounts(*_account(problem, *numbers, tied.reshape(-1), kept.reshape(-1), *room))
+    return Accounts(*_account(problem, *tables(problem), *numbers, tied.reshape(-1), kept.reshape(-1), *room))
 
 
 @inner
@@ -283,7 +269,7 @@ def _chance(plan, fallback, cell, actions, a):
     return item(fallback, cell + a)
 
 
-@inner
+@kernel
 def _walk(problem, rows, indptr, indices, weights, now, past, mass):
     steps, states, actions = problem.shape
     plan, fallback = now
@@ -318,12 +304,6 @@ def _walk(problem, rows, indptr, indices, weights, now, past, mass):
     return apart, distance
 
 
-@kernel
-def _compare(problem, now, past, mass):
-    rows, indptr, indices, weights = problem.rows, problem.indptr, problem.indices, problem.weights
-    return _walk(problem, rows, indptr, indices, weights, now, past, mass)
-
-
 class Comparator(NamedTuple):
     """The first vertex of a face: the first action of its plan, or, where that keeps none, by a fallback."""
 
@@ -343,5 +323,4 @@ def compare(
     now = plan.reshape(-1), frozen(fallback, np.float64)
     mass = np.empty(problem.shape[0] * problem.shape[1])
     found = Comparator(*now, mass)
-    apart, redirected = _compare(problem, now, tuple(past or found), mass)
-    return found, apart, redirected
+    return found, *_walk(problem, *tables(problem), now, tuple(past or found), mass)

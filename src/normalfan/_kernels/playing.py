@@ -6,10 +6,12 @@ move, or, if transitions are dense, from products of a matrix and a vector that 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from normalfan._kernels.buffers import Problem, frozen
-from normalfan._kernels.compiling import inlined, inner, kernel
+from normalfan._kernels.compiling import inlined, kernel
 from normalfan._kernels.lanes import item
 
 
@@ -66,7 +68,12 @@ def are_distributions(policy: np.ndarray, tolerance: float) -> bool:
     return bool(_are_distributions(frozen(policy, np.float64), policy.shape[-1], tolerance))
 
 
-@inner
+def tables(problem: Problem) -> tuple[Any, ...]:
+    """The rows, or indptr, indices and weights: where they are None numba prunes arguments, but no tuples."""
+    return problem.rows, problem.indptr, problem.indices, problem.weights
+
+
+@kernel
 def visit(problem, rows, indptr, indices, weights, policy, mass):
     steps, states, actions = problem.shape
     mass[:states] = problem.initial
@@ -82,19 +89,14 @@ def visit(problem, rows, indptr, indices, weights, policy, mass):
                     push_row(rows, indptr, indices, weights, row, arrived * item(policy, cell + a), later)
 
 
-@kernel
-def _visits(problem, policy, mass):
-    visit(problem, problem.rows, problem.indptr, problem.indices, problem.weights, policy, mass)
-
-
 def visits_of(problem: Problem, policy: np.ndarray) -> np.ndarray:
     """[H, S]: how likely a policy [H, S, A] is in each state at each step."""
     mass = np.empty(problem.shape[:2])
-    _visits(problem, frozen(policy, np.float64), mass.reshape(-1))
+    visit(problem, *tables(problem), frozen(policy, np.float64), mass.reshape(-1))
     return mass
 
 
-@inner
+@kernel
 def _evaluate(problem, rows, indptr, indices, weights, policy, loss, values, q):
     steps, states, actions = problem.shape
     size = states * actions
@@ -114,12 +116,6 @@ def _evaluate(problem, rows, indptr, indices, weights, policy, loss, values, q):
             values[h * states + s] = total
 
 
-@kernel
-def _values(problem, policy, loss, values, q):
-    rows, indptr, indices, weights = problem.rows, problem.indptr, problem.indices, problem.weights
-    _evaluate(problem, rows, indptr, indices, weights, policy, loss, values, q)
-
-
 def values_of(problem: Problem, policy: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """V [H+1, S] and Q [H, S, A] of a policy under a loss, [H, S, A] both.
 
@@ -127,42 +123,26 @@ def values_of(problem: Problem, policy: np.ndarray, loss: np.ndarray) -> tuple[n
     """
     steps, states, _ = problem.shape
     values, q = np.empty((steps + 1, states)), np.empty(problem.shape)
-    _values(problem, frozen(policy, np.float64), frozen(loss, np.float64), values.reshape(-1), q.reshape(-1))
+    given = frozen(policy, np.float64), frozen(loss, np.float64)
+    _evaluate(problem, *tables(problem), *given, values.reshape(-1), q.reshape(-1))
     return values, q
 
 
-@inner
-def _descend(problem, rows, indptr, indices, weights, policy, loss, logs, eta, visits, charges, moved):
-    steps, states, actions = problem.shape
-    size = states * actions
-    means, values = np.empty(size), np.zeros((steps + 1) * states)
-    for h in range(steps - 1, -1, -1):
-        first, ahead = h * problem.per_step, values[(h + 1) * states : (h + 2) * states]
-        begin_step(rows, first, ahead, means)
-        for s in range(states):
-            scale = eta
-            if visits is not None:
-                scale = eta * item(visits, h * states + s)
-            value, least = 0.0, np.inf
-            for i in range(s * actions, (s + 1) * actions):
-                cell = h * size + i
-                q = item(loss, cell) + mean_ahead(rows, indptr, indices, weights, first, i, ahead, means)
-                value += item(policy, cell) * q
-                cost = scale * q
-                if charges is not None:
-                    cost += item(charges, cell)
-                moved[np.uint64(cell)] = cost
-                least = min(least, cost)
-            values[np.uint64(h * states + s)] = value
-            # Costs count up to a constant: measured from the least, large ones leave the logs their digits.
-            for i in range(h * size + s * actions, h * size + (s + 1) * actions):
-                moved[np.uint64(i)] = item(logs, i) - (item(moved, i) - least)
-
-
 @kernel
-def _mirror(problem, policy, loss, logs, eta, visits, charges, moved):
-    rows, indptr, indices, weights = problem.rows, problem.indptr, problem.indices, problem.weights
-    _descend(problem, rows, indptr, indices, weights, policy, loss, logs, eta, visits, charges, moved)
+def _charge(q, logs, eta, visits, charges, actions, moved):
+    for row in range(len(q) // actions):
+        scale, least = eta, np.inf
+        if visits is not None:
+            scale = eta * item(visits, row)
+        for i in range(row * actions, (row + 1) * actions):
+            cost = scale * item(q, i)
+            if charges is not None:
+                cost += item(charges, i)
+            moved[np.uint64(i)] = cost
+            least = min(least, cost)
+        # Costs count up to a constant: measured from the least, large ones leave the logs their digits.
+        for i in range(row * actions, (row + 1) * actions):
+            moved[np.uint64(i)] = item(logs, i) - (item(moved, i) - least)
 
 
 @kernel
@@ -212,8 +192,7 @@ def mirror_step(
 
     Q are the values of `policy` under `loss`; both, logs and charges are [H, S, A], visits [H, S].
     """
-    moved = np.empty(problem.shape)
-    given = (frozen(array, np.float64) for array in (policy, loss, logs))
+    moved, (_, q) = np.empty(problem.shape), values_of(problem, policy, loss)
     extra = (None if array is None else frozen(array, np.float64) for array in (visits, charges))
-    _mirror(problem, *given, eta, *extra, moved.reshape(-1))
+    _charge(q.reshape(-1), frozen(logs, np.float64), eta, *extra, q.shape[2], moved.reshape(-1))
     return as_policy(moved, floor)
