@@ -14,7 +14,7 @@ import numpy as np
 from normalfan._kernels.buffers import Problem, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import item
-from normalfan._kernels.playing import begin_step, mean_ahead, push_row, tables, visit
+from normalfan._kernels.playing import begin_step, mean_ahead, push_row, tables, visits_of
 
 
 @inlined
@@ -49,15 +49,16 @@ def _back_up(problem, rows, indptr, indices, weights, loss, rule, values, advant
         for j in range(problem.ptr[h], problem.ptr[h + 1]):
             s = np.int64(item(problem.idx, j))
             cell = (h * states + s) * actions
-            best = np.inf
+            best, is_open = np.inf, False
             for a in range(actions):
                 own, i = item(loss, cell + a), s * actions + a
+                is_open |= own < np.inf
                 q, size, error = _three_ahead(rows, indptr, indices, weights, first, i, ahead, known)
                 q = own + q if own < np.inf else np.inf
                 advantages[np.uint64(cell + a)] = q
                 sizes[np.uint64(a)], errors[np.uint64(a)] = size, error
                 best = min(best, q)
-            if best == np.inf and _is_closed(loss, cell, actions):  # then no policy is here
+            if not is_open:  # then no policy is here
                 best = 0.0
             most = worst = 0.0
             for a in range(actions):
@@ -75,14 +76,6 @@ def _back_up(problem, rows, indptr, indices, weights, loss, rule, values, advant
                 tied[np.uint64(cell + a)] = not item(advantages, cell + a) > threshold
             values[np.uint64(h * states + s)] = best
             here[s, 0], here[s, 1], here[s, 2] = best, most, worst
-
-
-@inner
-def _is_closed(loss, cell, actions):
-    closed = True
-    for a in range(actions):
-        closed &= item(loss, cell + a) == np.inf
-    return closed
 
 
 def settle(
@@ -157,12 +150,8 @@ def _paid(problem, mass, policy, loss):
 
 
 def loss_paid(problem: Problem, mass: np.ndarray, policy: np.ndarray, loss: np.ndarray) -> float:
-    """What a policy [H, S, A] pays that is in the states as often as `mass` [H, S] says.
-
-    Added in the order of `account`: what is equal there is equal here, to the bit.
-    """
-    numbers = (frozen(array, np.float64) for array in (mass, policy, loss))
-    paid: float = _paid(problem, *numbers)
+    """What a policy [H, S, A] pays that is in the states as often as `mass` [H, S] says."""
+    paid: float = _paid(problem, *(frozen(array, np.float64) for array in (mass, policy, loss)))
     return paid
 
 
@@ -176,7 +165,7 @@ class Accounts(NamedTuple):
     off_face_masses: float
 
 
-@inner
+@kernel
 def _hold(problem, rows, indptr, indices, weights, advantages, tied, kept, worth):
     """Fill worth [H+1, S] with the least cost of staying in the mask, 0 elsewhere; returns the price."""
     steps, states, actions = problem.shape
@@ -200,49 +189,36 @@ def _hold(problem, rows, indptr, indices, weights, advantages, tied, kept, worth
     return price
 
 
-@inner
-def _split(problem, rows, indptr, indices, weights, policy, loss, advantages, tied, kept, mass, worth):
-    """What a play pays, its regret, its selection error, and how often it is off the mask."""
+@kernel
+def _split(problem, rows, indptr, indices, weights, policy, advantages, tied, kept, mass, worth):
+    """The regret of a play, its selection error, and how often it is off the mask."""
     steps, states, actions = problem.shape
     means = np.empty(states * actions)
-    paid = regret = selection = off = 0.0
+    regret = selection = off = 0.0
     for h in range(steps):
         first, ahead = h * problem.per_step, worth[(h + 1) * states : (h + 2) * states]
         begin_step(rows, first, ahead, means)
-        step_paid = step_regret = step_selection = 0.0
+        step_regret = step_selection = 0.0
         for j in range(problem.ptr[h], problem.ptr[h + 1]):
             s = np.int64(item(problem.idx, j))
             at = h * states + s
             arrived = item(mass, at)
             if arrived == 0.0:
                 continue
-            own_paid = own_regret = own_selection = 0.0
+            own_regret = own_selection = 0.0
             for a in range(actions):
                 i, cell = s * actions + a, at * actions + a
                 visits = arrived * item(policy, cell)
                 d = 0.0 if item(tied, cell) else item(advantages, cell)
                 onward = mean_ahead(rows, indptr, indices, weights, first, i, ahead, means)
-                own_paid += visits * item(loss, cell) if d < np.inf else 0.0
                 own_regret += visits * d if d < np.inf else 0.0
                 own_selection += visits * (d + onward - item(worth, at)) if d < np.inf else 0.0
                 off += 0.0 if item(kept, cell) else visits
-            step_paid += own_paid
             step_regret += own_regret
             step_selection += own_selection
-        paid += step_paid
         regret += step_regret
         selection += step_selection
-    return paid, regret, selection, off
-
-
-@kernel
-def _account(problem, rows, indptr, indices, weights, policy, loss, advantages, tied, kept, mass, worth):
-    visit(problem, rows, indptr, indices, weights, policy, mass)
-    price = _hold(problem, rows, indptr, indices, weights, advantages, tied, kept, worth)
-    paid, regret, selection, off = _split(
-        problem, rows, indptr, indices, weights, policy, loss, advantages, tied, kept, mass, worth
-    )
-    return paid, regret, price, selection, off
+    return regret, selection, off
 
 
 def account(
@@ -255,9 +231,15 @@ def account(
 ) -> Accounts:
     """The accounts of a policy, settled by `settle`, against the mask of the last face; all [H, S, A]."""
     steps, states, _ = problem.shape
-    numbers = (frozen(array, np.float64) for array in (policy, loss, advantages))
-    room = np.empty(steps * states), np.empty((steps + 1) * states)
-    return Accounts(*_account(problem, *tables(problem), *numbers, tied.reshape(-1), kept.reshape(-1), *room))
+    given, mass, worth = (
+        (problem, *tables(problem)),
+        visits_of(problem, policy),
+        np.empty((steps + 1) * states),
+    )
+    face = frozen(advantages, np.float64), tied.reshape(-1), kept.reshape(-1)
+    price = _hold(*given, *face, worth)
+    regret, *others = _split(*given, frozen(policy, np.float64), *face, mass.reshape(-1), worth)
+    return Accounts(loss_paid(problem, mass, policy, loss), regret, price, *others)
 
 
 @inner

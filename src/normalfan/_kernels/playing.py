@@ -74,7 +74,7 @@ def tables(problem: Problem) -> tuple[Any, ...]:
 
 
 @kernel
-def visit(problem, rows, indptr, indices, weights, policy, mass):
+def _visit(problem, rows, indptr, indices, weights, policy, mass):
     steps, states, actions = problem.shape
     mass[:states] = problem.initial
     mass[states:] = 0.0
@@ -92,7 +92,7 @@ def visit(problem, rows, indptr, indices, weights, policy, mass):
 def visits_of(problem: Problem, policy: np.ndarray) -> np.ndarray:
     """[H, S]: how likely a policy [H, S, A] is in each state at each step."""
     mass = np.empty(problem.shape[:2])
-    visit(problem, *tables(problem), frozen(policy, np.float64), mass.reshape(-1))
+    _visit(problem, *tables(problem), frozen(policy, np.float64), mass.reshape(-1))
     return mass
 
 

@@ -157,32 +157,3 @@ def backups(model, allowed, scales, alpha, beta, active, rule, side, visits, for
             growth = fma(start, load(values, (s * 3 + 1) * LANES), growth)
         for k, result in enumerate((value, growth, gap, rise)):
             store(out[k], b * LANES, result)
-
-
-@kernel
-def occupancies(model, picks, visits):
-    """Where policies, ``picks`` [blocks, H·S·LANES], go: ``visits`` [blocks, H·S·A·LANES], zero before."""
-    steps, states, actions, _ = model.shape
-    zero = zero_lanes()
-    for b in range(len(picks)):
-        mass = np.zeros(2 * states * LANES)
-        for s in range(states):
-            store(mass, s * LANES, broadcast(item(model.initial, s)))
-        for h in range(steps):
-            here, ahead = (h % 2) * states * LANES, (1 - h % 2) * states * LANES
-            mass[ahead : ahead + states * LANES] = 0.0
-            for i in range(model.states_ptr[h], model.states_ptr[h + 1]):
-                s = np.int64(item(model.states, i))
-                arriving = load(mass, here + s * LANES)
-                if not any_bit(arriving):
-                    continue
-                pick = load(picks[b], (h * states + s) * LANES)
-                for a in range(actions):
-                    going = select(_is(pick, a), arriving, zero)
-                    if not any_bit(going):
-                        continue
-                    store(visits[b], ((h * states + s) * actions + a) * LANES, going)
-                    move = h * model.per_step + s * actions + a
-                    for e in range(item(model.indptr, move), item(model.indptr, move + 1)):
-                        place = ahead + item(model.indices, e) * LANES
-                        store(mass, place, fma(broadcast(item(model.weights, e)), going, load(mass, place)))

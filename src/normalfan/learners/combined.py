@@ -157,20 +157,7 @@ class Combined(Described):
     def bound(self, since: int = 0, until: int | None = None) -> float:
         """How much more than any one member it has paid at most, in rounds `since` ≤ t < `until`.
 
-        Parameters
-        ----------
-        since, until : int
-            The first round, 0 unless there is a share, and the round after the last; None for all seen.
-
-        Returns
-        -------
-        float
-            Of the losses that were observed: `nf.run` judges by the same.
-
-        Raises
-        ------
-        InputError
-            If a round has not been seen, or the first is not 0 and there is no share.
+        Of the losses that were observed: `nf.run` judges by the same. `since` is 0 unless there is a share.
         """
         return self._rule.bound(since, until)
 

@@ -28,7 +28,6 @@ from normalfan.problem.arrays import (
 )
 from normalfan.problem.losses import (
     FactoredBlock,
-    FactoredLosses,
     IterableLosses,
     Losses,
     LossStream,
@@ -37,6 +36,7 @@ from normalfan.problem.losses import (
     are_rewards,
     as_allowed,
     as_stream,
+    factors_of,
     names_of_rounds,
     numbered,
 )
@@ -145,8 +145,8 @@ class LossesOfProblems(LossStream):
     """Factored losses whose features are those of the problem of the round; the coefficients are shared."""
 
     def __init__(self, problems: Sequence[MDP], streams: Sequence[Any], of_round: IntArray) -> None:
-        factored: list[Any] = [one.stream if isinstance(one, Negated) else one for one in streams]
-        if len(streams) != len(problems) or not all(isinstance(one, FactoredLosses) for one in factored):
+        factored: list[Any] = [factors_of(one) for one in streams]
+        if len(streams) != len(problems) or None in factored:
             raise InputError(
                 f"losses are {len(streams)} streams for {len(problems)} problems, but must be factored, one "
                 f"for each problem: pass [nf.FactoredLosses(prices, quantities) for quantities in …]."

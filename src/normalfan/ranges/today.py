@@ -18,7 +18,7 @@ import numpy as np
 from normalfan.geometry.bellman import Backup, as_deterministic_policy, finite_backup, occupancy
 from normalfan.geometry.face import Face
 from normalfan.geometry.ties import TieRule
-from normalfan.pricing.kernels import UNIT, Tables, reachable_states
+from normalfan.pricing.kernels import UNIT, Tables, reachable_problem, reachable_states
 from normalfan.problem.arrays import BoolArray, FloatArray, SparseMatrix, read_only
 from normalfan.problem.mdp import MDP
 
@@ -93,11 +93,14 @@ class Today:
 
     def follow(self, picks: FloatArray) -> Plan:
         """Where the policies of picks go."""
-        from normalfan._kernels.ranging import occupancies
+        from normalfan._kernels.playing import visits_of
 
-        visits = np.zeros((len(picks), picks.shape[1] * self.mdp.n_actions))
-        occupancies(self._model, picks, visits)
-        return visits
+        problem, (H, S, A) = reachable_problem(self.mdp), self.mdp.shape
+        visits = np.empty((len(picks), H, S, A, 8))
+        for b, lane in np.ndindex(len(picks), 8):
+            policy = picks[b, lane::8].reshape(H, S, 1) == np.arange(A)
+            visits[b, ..., lane] = visits_of(problem, policy)[:, :, None] * policy
+        return visits.reshape(len(picks), -1)
 
     def best_plans(self, moves: FloatArray) -> tuple[Plan, FloatArray]:
         """For each move [n, K] the optimal plan of today that it hurts least, and how much, [n].
