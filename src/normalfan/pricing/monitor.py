@@ -1,11 +1,8 @@
 """A stream watched one loss at a time.
 
-`Monitor.update` prices the coming round by the same compiled sweep as `price_stream`, on a block of two
-rounds, the last one and the new one: the numbers are the same to the bit, because a round's arithmetic
-does not depend on its neighbours in the block.
-
-A snapshot holds the last loss, the counters, the tie rule and the last problem, with a checksum, and is
-written by atomic rename: a reader finds the old snapshot or the new one, never half of one.
+The last round and the new one are a block of the sweep of `price_stream`, in which no round's arithmetic
+depends on its neighbours. A snapshot holds the last loss, the counters, the tie rule and the last problem,
+with a checksum, and is written by atomic rename: a reader finds the old one or the new one, never a half.
 """
 
 from __future__ import annotations

@@ -115,14 +115,12 @@ def breakpoints(
 
     Parameters
     ----------
-    mdp, losses, at
+    mdp, losses, at, ties
         As in `ranging`.
     direction : str or array_like
         What moves: a feature's name, or a direction as coefficients [K] or a loss [H, S, A].
     within : (float, float)
         From where to where: values of the feature's coefficient, or multiples of the direction.
-    ties : TieRule, optional
-        Which plans are optimal today.
 
     Returns
     -------

@@ -193,12 +193,10 @@ def regions(
 
     Parameters
     ----------
-    mdp, losses, directions, window, at
+    mdp, losses, directions, window, at, ties
         As in `region`.
     most : int, default 10,000
         Where to stop: `complete` then says that plans are missing, and polygons may be too large.
-    ties : TieRule, optional
-        Which plans are today's.
 
     Returns
     -------

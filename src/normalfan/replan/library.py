@@ -184,10 +184,8 @@ def plan_library(
         One round a day; the plans to choose from are those of the days.
     most : int
         The largest number of plans; it ends earlier where one more does not help.
-    window : int
-        A plan is made for the mean of so many last losses.
-    ties : TieRule
-    progress : bool
+    window, ties, progress
+        As in `holding_costs`.
 
     Returns
     -------

@@ -122,14 +122,11 @@ def recommend(
 
     Parameters
     ----------
-    costs : HoldingCosts
-    cost : float
-        Of one re-plan.
+    costs, cost, detectors
+        As in `regret_curve`.
     holdout : float or str, optional
         The share of the days that are held out, at the end, or the first round of them. If not given all
         rules are tuned and judged in hindsight, on all days.
-    detectors : bool
-        Include the drift detectors of river, which take some seconds.
     unit : str
         Of the losses, such as "$", for the sentence.
 
@@ -182,7 +179,6 @@ def _judge(
 
 
 def _first_held_out(costs: HoldingCosts, holdout: float | str) -> int:
-    """The first day that is held out."""
     names = [costs.day_name(t) for t in range(costs.n_days)]
     try:
         share = float(holdout)
