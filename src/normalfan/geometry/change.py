@@ -26,7 +26,6 @@ from normalfan.problem.mdp import MDP
 
 
 def check_same_spaces(mdp: MDP, other: MDP, name: str) -> None:
-    """Refuse dynamics of other steps, states or actions, or with other names for them."""
     remedy = "dynamics that move keep steps, states and actions; pad the smaller problem"
     check_shape(name, other.shape, mdp.shape, remedy)
     if other.labels != mdp.labels:
@@ -76,12 +75,7 @@ def foreseen(before: MDP, after: MDP) -> Callable[[BoolArray, FloatArray], Float
 def _price_foreseen(
     kernels: list[Any], start: FloatArray, kept: BoolArray, advantages: FloatArray
 ) -> FloatArray:
-    """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen.
-
-    W_h(s) = min over kept a of A_h(s,a) + Σ over foreseen s' of P_h(s'|s,a) W_{h+1}(s'); after a surprise
-    the best is done, which costs nothing more. Advantages are those of the new problem; rows of the kernels,
-    csr [S·A, S] of each step or one for all, may add up to less than 1.
-    """
+    """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen."""
     costs = np.where(kept, advantages, np.inf).transpose(1, 2, 3, 0)
     ahead = np.zeros((costs.shape[1], len(kept)))
     for h in reversed(range(len(costs))):
@@ -96,9 +90,8 @@ def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    mdp : MDP
-    loss, model : array_like [H, S, A]
-        The loss, and what was expected instead of it.
+    mdp, loss, model : MDP, array_like [H, S, A]
+        The problem, the loss, and what was expected instead of it.
 
     Returns
     -------
@@ -127,9 +120,7 @@ def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
 def value_error_bound(mdp: MDP, loss: npt.ArrayLike, model_mdp: MDP, model: npt.ArrayLike) -> float:
     """Bound sup over policies π of |J(π) − J_model(π)| for a model that is wrong in dynamics and loss.
 
-    With V⁻ ≤ V^π ≤ V⁺ the extreme values of one problem, and Δ what the other has more, J' − J is the mean
-    under the other's dynamics of residuals between Δℓ + ΔP⁺V⁻ − ΔP⁻V⁺ and Δℓ + ΔP⁺V⁺ − ΔP⁻V⁻. Either problem
-    may play either part; the smaller bound is returned. With the same dynamics it is `value_error` or more.
+    With the same dynamics the bound is `value_error` or more.
 
     Parameters
     ----------

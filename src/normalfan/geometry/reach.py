@@ -31,7 +31,6 @@ class KeptRows:
 
     @property
     def reached(self) -> IntArray:
-        """The reached states, [m]."""
         return self.states[self.first]
 
     def bounds_ahead(self, sure: FloatArray, some: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -51,9 +50,7 @@ class Pair:
 
 def kept_rows(face: Face) -> tuple[KeptRows, ...]:
     """The rows of the kernel that policies of the face use, step by step."""
-    transitions = face.mdp.transitions
-    kernels = [transitions.csr(k) for k in range(transitions.n_kernels)]
-    steps = []
+    kernels, steps = face.mdp.transitions.all_csr(), []
     for h, mask in enumerate(face.mask):
         pairs = np.flatnonzero(mask)
         states = pairs // face.mdp.n_actions

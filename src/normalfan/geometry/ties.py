@@ -22,11 +22,6 @@ from normalfan.problem.mdp import MDP
 class TieRule:
     """When two actions count as equally good: advantage ≤ absolute + relative · (size of the losses ahead).
 
-    Raises
-    ------
-    InputError
-        If a number is not finite, is negative, or `band` is below 1.
-
     Examples
     --------
     >>> import normalfan as nf
