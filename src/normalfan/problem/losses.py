@@ -2,8 +2,6 @@
 
 A block begins with the last round of the block before it, because a price needs the face of the round before:
 so blocks can be priced independently. Nothing is copied that need not be: a mapped file is read page by page.
-Rewards are negated by name: `rewards(…)`. An array that lacks some of the axes T, H, S, A is constant along
-them and says so (`axes="TSA"`): axes are never guessed from a shape.
 """
 
 from __future__ import annotations
@@ -20,21 +18,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from normalfan.errors import InputError
-from normalfan.problem.arrays import (
-    ALL_AXES,
-    FloatArray,
-    IntArray,
-    SparseMatrix,
-    check_axes,
-    check_finite,
-    check_losses,
-    check_order,
-    check_shape,
-    expand_axes,
-    first_index,
-    read_numbers,
-    release_pages,
-)
+from normalfan.problem import arrays
+from normalfan.problem.arrays import ALL_AXES, FloatArray, IntArray, SparseMatrix
 from normalfan.problem.mdp import MDP, check_way_on, read_names
 from normalfan.problem.transitions import check_sparse
 
@@ -82,11 +67,6 @@ class ArrayLosses(LossStream):
     round_names : sequence of str, optional
         What the rounds are called in frames and reports, such as dates.
 
-    Raises
-    ------
-    InputError
-        If `array` is not numeric or has another number of axes, or names and rounds differ in number.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -97,9 +77,9 @@ class ArrayLosses(LossStream):
     def __init__(
         self, array: npt.ArrayLike, axes: str = ALL_AXES, *, round_names: Sequence[str] | None = None
     ) -> None:
-        self.array = read_numbers("losses", array)
+        self.array = arrays.read_numbers("losses", array)
         self.axes = axes
-        check_axes("losses", self.array.shape, axes)
+        arrays.check_axes("losses", self.array.shape, axes)
         self.round_names = read_names("round_names", round_names, self.n_rounds)
 
     def __repr__(self) -> str:
@@ -122,8 +102,8 @@ class ArrayLosses(LossStream):
         kind = np.float32 if float32 and self.array.dtype == np.float32 else np.float64
         for start in range(0, self.n_rounds, rounds):
             rows = self.array[max(start - 1, 0) : start + rounds]
-            yield expand_axes("losses", rows.astype(kind, copy=False), self.axes, (len(rows), *shape))
-            release_pages(rows)
+            yield arrays.expand_axes("losses", rows.astype(kind, copy=False), self.axes, (len(rows), *shape))
+            arrays.release_pages(rows)
 
 
 class IterableLosses(LossStream):
@@ -135,11 +115,6 @@ class IterableLosses(LossStream):
     axes : str, default "HSA"
         The axes that a round has, as in `ArrayLosses`.
 
-    Raises
-    ------
-    InputError
-        If `axes` is not made of H, S and A in this order.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -149,22 +124,22 @@ class IterableLosses(LossStream):
     """
 
     def __init__(self, source: Iterable[npt.ArrayLike], axes: str = "HSA") -> None:
-        check_order(axes, "HSA")
+        arrays.check_order(axes, "HSA")
         self.source = source
         self.axes = axes
 
     def __repr__(self) -> str:
         return f"IterableLosses({type(self.source).__name__}, axes={self.axes!r})"
 
-    @property
-    def n_rounds(self) -> None:
-        return None
+    n_rounds = None
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         def read(t: int, loss: npt.ArrayLike) -> FloatArray:
             name = f"losses of round {t}"
             # A copy: the source may fill the same buffer again for the next round.
-            return expand_axes(name, np.array(read_numbers(name, loss), dtype=np.float64), self.axes, shape)
+            return arrays.expand_axes(
+                name, np.array(arrays.read_numbers(name, loss), dtype=np.float64), self.axes, shape
+            )
 
         arriving, last = enumerate(self.source), list[FloatArray]()
         while new := [read(t, loss) for t, loss in islice(arriving, rounds)]:
@@ -183,11 +158,6 @@ class FactoredLosses(LossStream):
     round_names, feature_names : sequence of str, optional
         What rounds and features are called in frames, reports and files.
 
-    Raises
-    ------
-    InputError
-        If shapes do not fit, a number is not finite, or names and what they name differ in number.
-
     Examples
     --------
     >>> import normalfan as nf
@@ -204,13 +174,13 @@ class FactoredLosses(LossStream):
         round_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        self.coefficients: FloatArray = read_numbers("coefficients", coefficients).astype(np.float64)
+        self.coefficients: FloatArray = arrays.read_numbers("coefficients", coefficients).astype(np.float64)
         if self.coefficients.ndim != 2:
             raise InputError(
                 f"coefficients have shape {list(self.coefficients.shape)}, but must be [T, K]: "
                 f"one row per round, one column per feature."
             )
-        check_finite("coefficients", np.where(np.isinf(self.coefficients), 0.0, self.coefficients))
+        arrays.check_finite("coefficients", np.where(np.isinf(self.coefficients), 0.0, self.coefficients))
         self.features = _read_features(features)
         if self.features.shape[0] != self.coefficients.shape[1]:
             raise InputError(
@@ -317,7 +287,6 @@ def rewards(source: Losses) -> LossStream:
 
 
 def as_stream(losses: Losses) -> LossStream:
-    """What a user may pass as losses, as a stream."""
     if isinstance(losses, LossStream):
         return losses
     if isinstance(losses, np.ndarray | list | tuple):
@@ -331,7 +300,6 @@ def as_stream(losses: Losses) -> LossStream:
 
 
 def are_rewards(stream: LossStream) -> bool:
-    """Whether a stream was given as rewards."""
     return isinstance(stream, Negated)
 
 
@@ -391,7 +359,7 @@ def each_round(mdp: MDP, stream: LossStream, at_once: int) -> Iterator[FloatArra
     """The losses [H, S, A] of a stream, each once and validated; `at_once` are read together."""
     block = None
     for first, shared, block in numbered(stream.blocks(mdp.shape, at_once)):
-        check_losses("losses", block, offset=(first,))
+        arrays.check_losses("losses", block, offset=(first,))
         for number, loss in enumerate(block[shared:], first + shared):
             yield as_allowed(mdp, loss, f"losses[{number}]")
     if block is None:
@@ -408,9 +376,9 @@ def as_allowed(mdp: MDP, loss: FloatArray, name: str) -> FloatArray:
 
 def as_loss(mdp: MDP, loss: npt.ArrayLike, name: str = "loss") -> FloatArray:
     """One loss [H, S, A], validated, as a contiguous float64 array; inf where an action is not allowed."""
-    numbers = read_numbers(name, loss)
-    check_shape(name, numbers.shape, mdp.shape, "reorder the axes (steps, states, actions)")
-    check_losses(name, numbers)
+    numbers = arrays.read_numbers(name, loss)
+    arrays.check_shape(name, numbers.shape, mdp.shape, "reorder the axes (steps, states, actions)")
+    arrays.check_losses(name, numbers)
     return as_allowed(mdp, np.ascontiguousarray(numbers, dtype=np.float64), name)
 
 
@@ -420,7 +388,7 @@ def as_finite_loss(mdp: MDP, loss: npt.ArrayLike, who: str, name: str = "loss") 
     forbidden = numbers == np.inf
     if forbidden.any():
         raise InputError(
-            f"{who}, but {name}{list(first_index(forbidden))} is not allowed: "
+            f"{who}, but {name}{list(arrays.first_index(forbidden))} is not allowed: "
             f"build the problem without such actions."
         )
     return numbers
@@ -440,12 +408,12 @@ def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:
         check_sparse("features", features)
         matrix = sparse.csr_array(features, dtype=np.float64)
     else:
-        numbers = read_numbers("features", features)
+        numbers = arrays.read_numbers("features", features)
         if numbers.ndim != 4:
             raise InputError(
                 f"features have shape {list(numbers.shape)}, but must be [K, H, S, A] or scipy sparse "
                 f"[K, H·S·A]: one feature per row."
             )
         matrix = sparse.csr_array(numbers.reshape(len(numbers), -1).astype(np.float64))
-    check_finite("features.data", matrix.data)
+    arrays.check_finite("features.data", matrix.data)
     return matrix
