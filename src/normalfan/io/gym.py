@@ -251,7 +251,6 @@ def _make(name: str) -> Any:
 
 
 def _initial(name: str, own: Any, n_states: int, start: str | int | None) -> FloatArray:
-    """[S]: the chosen start, or the environment's own distribution."""
     if start is not None:
         chosen = np.zeros(n_states)
         chosen[state_index(start, [str(s) for s in range(n_states)])] = 1.0

@@ -203,7 +203,6 @@ def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[in
 
 
 def _some_rounds(path: Path, losses: LossStream, order: str | None, *ends: object) -> LossStream:
-    """The rounds that are meant, in the order in which they are priced."""
     given = tables.rounds_named(losses)
     places = order_rounds(path, given, order)
     if ends != (None, None):

@@ -1,7 +1,4 @@
-"""Problems from files and environments, one for all rounds or several, and back into files.
-
-Formats: docs/how-to/files.md.
-"""
+"""Problems from files and environments, and back into files. Formats: docs/how-to/files.md."""
 
 from __future__ import annotations
 
@@ -233,7 +230,6 @@ def mdp_to_frame(mdp: MDP) -> polars.DataFrame:
 
 
 def _fit_horizon(table: Table, steps: Sequence[str], horizon: int | None) -> int:
-    """The number of steps: that of the table, or the given one."""
     if not steps and horizon is None:
         raise InputError(
             f"{table.path} has no column step, but a problem needs a horizon: pass one (--horizon), or "
@@ -280,11 +276,10 @@ def problems_of_rounds(
     reopen: Callable[[str, MDP], LossStream],
     dialect: Dialect,
 ) -> tuple[list[MDP], Any, dict[str, Any]]:
-    """What `price_stream` takes: problems, losses, and `dynamics_of_round` by its name.
+    """What `price_stream` takes of a table with the model of each round, and the features if it has some.
 
-    A table has the model of each round and, if losses are factored, its features: files in its own folder.
-    Rounds that it does not name have `mdp`. The losses are `stream` or, if the table has features, one stream
-    for each problem: `reopen` reads them with the features of a file.
+    Rounds that it does not name have `mdp`. With features there is a stream for each problem, as `reopen`
+    reads them.
     """
     table, files_of_row = _read_rounds(source, dialect)
     rounds = tables.rounds_named(stream)
@@ -301,7 +296,6 @@ def problems_of_rounds(
 
 
 def files_of_rounds(source: str | Path) -> list[Path]:
-    """The files that a table names, each once."""
     return list(dict.fromkeys(map(Path, chain.from_iterable(_read_rounds(source, Dialect())[1]))))
 
 
