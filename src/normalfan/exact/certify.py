@@ -114,9 +114,8 @@ def read_exactly(
 ) -> ExactProblem:
     """The problem in rationals, read as the module's docstring says."""
     if max_denominator is not None:
-        check_whole(
-            "max_denominator", max_denominator, "pass one such as 1000, or None for exact binary values"
-        )
+        remedy = "pass one such as 1000, or None for exact binary values"
+        check_whole("max_denominator", max_denominator, remedy)
         max_denominator = int(max_denominator)  # a NumPy integer is not one of Python's
     read = _reader(max_denominator)
     before = mdp if previous_mdp is None else previous_mdp
@@ -164,14 +163,14 @@ def _read_dynamics(
     mdp: MDP, read: Callable[[Any], Fraction]
 ) -> tuple[tuple[Fraction, ...], tuple[Kernel, ...]]:
     initial, kernels = _read_distribution(mdp.initial, read, "initial"), []
-    for step in range(mdp.transitions.n_kernels):
-        matrix, kernel = mdp.transitions.csr(step), []
-        for index in range(mdp.n_states * mdp.n_actions):
-            entries = slice(matrix.indptr[index], matrix.indptr[index + 1])
+    for step, matrix in enumerate(mdp.transitions.all_csr()):
+        nexts, weights = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
+        kernel = []
+        for index, states in enumerate(nexts):
             s, a = divmod(index, mdp.n_actions)
             name = f"transitions of step {step} at state {s}, action {a}"
-            probabilities = _read_distribution(matrix.data[entries], read, name)
-            kernel.append(tuple(zip(matrix.indices[entries].tolist(), probabilities, strict=True)))
+            chances = _read_distribution(weights[index], read, name)
+            kernel.append(tuple(zip(states.tolist(), chances, strict=True)))
         kernels.append(tuple(kernel))
     # One canonical form: a kernel that never changes is stored once, however it was passed.
     return initial, tuple(kernels[:1] if all(kernel == kernels[0] for kernel in kernels) else kernels)

@@ -162,11 +162,9 @@ def as_deterministic_policy(mdp: MDP, actions: IntArray, allowed: BoolArray | No
 def policy_of_actions(mdp: MDP, actions: npt.NDArray[np.generic]) -> FloatArray:
     """The policy [H, S, A] that takes these actions [H, S]; nothing is said where they are -1."""
     arrays.check_shape("against", actions.shape, mdp.shape[:2], "give an action for every step and state")
-    last = mdp.n_actions - 1
-    rule = (
-        f"an action is an index from 0 to {last} (-1: none, as the plan is never there): check the numbering"
-    )
-    arrays.check_entries("against", actions, np.isin(actions, range(-1, mdp.n_actions)), rule)
+    known = np.isin(actions, range(-1, mdp.n_actions))
+    rule = f"an action is an index from 0 to {mdp.n_actions - 1} (-1: none, as the plan is never there)"
+    arrays.check_entries("against", actions, known, f"{rule}: check the numbering")
     return np.asarray(actions[:, :, None] == range(mdp.n_actions), dtype=np.float64)
 
 

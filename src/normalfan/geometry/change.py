@@ -11,12 +11,10 @@ Statements and proofs: docs/details/moving.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import finite_backup, optimal_backup
@@ -57,32 +55,25 @@ def foreseen(before: MDP, after: MDP) -> Callable[[BoolArray, FloatArray], Float
     surprises = bool((after.initial[before.initial == 0] > 0).any())
     kernels = []
     for h, (old, new) in enumerate(_kernels(before, after)):
-        row = np.repeat(np.arange(new.shape[0]), np.diff(new.indptr))
-        known = np.repeat(np.arange(old.shape[0]), np.diff(old.indptr)) * after.n_states + old.indices
-        # Rows and their columns are in order, and so are these keys.
-        keys = row * after.n_states + new.indices
-        common = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
+        known = new.multiply(old != 0).tocsr()
+        surprising = np.flatnonzero(np.diff(known.indptr) < np.diff(new.indptr)) // after.n_actions
         # Where the last step leads does not matter.
         steps = slice(0, -1) if stationary else slice(h, min(h + 1, after.horizon - 1))
         here = np.asarray(after.reachable[steps].any(axis=0))
-        surprises = surprises or bool(here[row[~common] // after.n_actions].any())
-        entries = np.where(common, new.data, 0.0), new.indices, new.indptr
-        kernels.append(sparse.csr_array(entries, shape=new.shape))
+        surprises = surprises or bool(here[surprising].any())
+        kernels.append(known)
     start = np.where(before.initial > 0, after.initial, 0.0)
-    return partial(_price_foreseen, kernels, start) if surprises else None
 
+    def price(kept: BoolArray, advantages: FloatArray) -> FloatArray:
+        """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen."""
+        costs = np.where(kept, advantages, np.inf).transpose(1, 2, 3, 0)
+        ahead = np.zeros((costs.shape[1], len(kept)))
+        for h in reversed(range(len(costs))):
+            best = (costs[h] + (kernels[h % len(kernels)] @ ahead).reshape(costs.shape[1:])).min(axis=1)
+            ahead = np.where(best < np.inf, best, 0.0)  # where nothing is kept no policy is
+        return np.asarray(start @ ahead)
 
-def _price_foreseen(
-    kernels: list[Any], start: FloatArray, kept: BoolArray, advantages: FloatArray
-) -> FloatArray:
-    """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen."""
-    costs = np.where(kept, advantages, np.inf).transpose(1, 2, 3, 0)
-    ahead = np.zeros((costs.shape[1], len(kept)))
-    for h in reversed(range(len(costs))):
-        best = (costs[h] + (kernels[h % len(kernels)] @ ahead).reshape(costs.shape[1:])).min(axis=1)
-        ahead = np.where(best < np.inf, best, 0.0)  # where nothing is kept no policy is
-    prices: FloatArray = start @ ahead
-    return prices
+    return price if surprises else None
 
 
 def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:

@@ -151,9 +151,8 @@ def detect(
 
     Parameters
     ----------
-    mdp : MDP
-    loss, model : array_like [H, S, A]
-        The loss, and the model of it that a plan is made for.
+    mdp, loss, model : MDP, array_like [H, S, A]
+        The problem, the loss, and the model of it that a plan is made for.
     ties : TieRule, optional
         When two actions count as equally good.
     floor : float, default 0

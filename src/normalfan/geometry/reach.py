@@ -68,9 +68,8 @@ def forward_pair(face: Face, rows: Sequence[KeptRows]) -> Pair:
     some[0] = np.where(sure[0] > 0, sure[0], np.inf)
     for h, kept in enumerate(rows[:-1]):
         source, kernel = np.repeat(kept.states, np.diff(kept.kernel.indptr)), kept.kernel  # of each entry
-        cells, cell, entries = np.unique(
-            source * n_states + kernel.indices, return_inverse=True, return_counts=True
-        )
+        moves = source * n_states + kernel.indices
+        cells, cell, entries = np.unique(moves, return_inverse=True, return_counts=True)
         start, end = np.divmod(cells, n_states)
         least = np.full(len(cells), np.inf)  # κ(s, s')
         np.minimum.at(least, cell, kernel.data)

@@ -198,9 +198,8 @@ def read_plan(source: TableSource, mdp: MDP, *, separator: str = ",", decimal: s
 
     Parameters
     ----------
-    source : str, Path or polars.DataFrame
+    source, mdp : str, Path or polars.DataFrame, MDP
         With a column probability the plan may be random. States in which it never is may be left out.
-    mdp : MDP
     separator, decimal : str
         How a CSV table separates entries and writes 1.5.
 
@@ -241,9 +240,8 @@ def save_plan(plan: npt.ArrayLike, mdp: MDP, path: str | Path) -> None:
 
     Parameters
     ----------
-    plan : array_like [H, S, A]
+    plan, mdp : array_like [H, S, A], MDP
         Probabilities.
-    mdp : MDP
     path : str or Path
         A `.csv`, `.csv.gz` or `.parquet` file.
 

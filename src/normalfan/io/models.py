@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars
+from scipy import sparse
 
 from normalfan.array_files import read_npz, write_npz
 from normalfan.errors import InputError
@@ -216,16 +217,14 @@ def mdp_to_frame(mdp: MDP) -> polars.DataFrame:
     [('0', '0', '0', '0', 1.0, 1.0), ('0', '0', '1', '0', 1.0, 1.0)]
     """
     names = tables.names_along(mdp)
-    kernels = [kernel.tocoo() for kernel in mdp.transitions.all_csr()]
+    kernels = mdp.transitions.all_csr()
     kernels *= mdp.horizon // len(kernels)  # the steps of the table give the horizon
-    steps = np.arange(mdp.horizon).repeat([kernel.nnz for kernel in kernels])
-    sources, actions = np.divmod(np.concatenate([kernel.row for kernel in kernels]), mdp.n_actions)
-    nexts = np.concatenate([kernel.col for kernel in kernels])
-    columns = tables.label_columns(names | {"next_state": names["state"]}, (steps, sources, actions, nexts))
-    probabilities = np.concatenate([kernel.data for kernel in kernels])
-    numbers = {"probability": probabilities, "start": mdp.initial[sources]}
+    moves = sparse.vstack(kernels, format="csr").tocoo()
+    codes = np.unravel_index(moves.row, mdp.shape)
+    columns = tables.label_columns(names | {"next_state": names["state"]}, (*codes, moves.col))
+    numbers = {"probability": moves.data, "start": mdp.initial[codes[1]]}
     if mdp.allowed is not None:
-        numbers["allowed"] = mdp.allowed[steps, sources, actions]
+        numbers["allowed"] = mdp.allowed[codes]
     return polars.DataFrame(columns | numbers)
 
 

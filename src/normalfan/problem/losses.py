@@ -40,7 +40,6 @@ class LossStream(Protocol):
     @property
     def n_rounds(self) -> int | None:
         """The number of rounds, or None if only reading them can tell."""
-        ...
 
     @property
     def is_view(self) -> bool:
@@ -49,7 +48,6 @@ class LossStream(Protocol):
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         """Yield blocks [B, H, S, A] of at most `rounds` new rounds, each after the last round so far."""
-        ...
 
 
 Losses: TypeAlias = npt.ArrayLike | LossStream | Iterable[npt.ArrayLike]
@@ -137,9 +135,8 @@ class IterableLosses(LossStream):
         def read(t: int, loss: npt.ArrayLike) -> FloatArray:
             name = f"losses of round {t}"
             # A copy: the source may fill the same buffer again for the next round.
-            return arrays.expand_axes(
-                name, np.array(arrays.read_numbers(name, loss), dtype=np.float64), self.axes, shape
-            )
+            numbers = np.array(arrays.read_numbers(name, loss), dtype=np.float64)
+            return arrays.expand_axes(name, numbers, self.axes, shape)
 
         arriving, last = enumerate(self.source), list[FloatArray]()
         while new := [read(t, loss) for t, loss in islice(arriving, rounds)]:
@@ -233,8 +230,8 @@ class FactoredBlock:
     def __getitem__(self, rounds: int | slice | Sequence[int] | IntArray) -> FloatArray:
         chosen = self.coefficients[rounds]
         # Summed feature by feature for each entry: the same bits whatever the rounds.
-        losses: FloatArray = (self.by_entry @ np.atleast_2d(chosen).T).T
-        losses = losses.reshape(*chosen.shape[:-1], *self.shape)
+        summed = (self.by_entry @ np.atleast_2d(chosen).T).T
+        losses: FloatArray = summed.reshape(*chosen.shape[:-1], *self.shape)
         return losses if self.sign > 0 else -losses
 
 
@@ -253,8 +250,7 @@ class Negated(LossStream):
         return self.stream.n_rounds
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        for block in self.stream.blocks(shape, rounds):
-            yield -block
+        return (-block for block in self.stream.blocks(shape, rounds))
 
 
 def rewards(source: Losses) -> LossStream:
@@ -320,8 +316,7 @@ def stored_blocks(stream: LossStream, shape: Shape, rounds: int, *, unformed: bo
 
 def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:
     """What the rounds of a stream are called, or None if they are numbered."""
-    names: tuple[str, ...] | None = getattr(stream, "round_names", None)
-    return names
+    return getattr(stream, "round_names", None)
 
 
 def rounds_of(

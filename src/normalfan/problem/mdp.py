@@ -165,11 +165,10 @@ class MDP:
         return f"MDP(horizon={self.horizon}, states={self.n_states}, actions={self.n_actions}, {kind})"
 
     def _repr_html_(self) -> str:
-        start = int(np.count_nonzero(self.initial))
-        starts = f"state {self.labels.state(int(self.initial.argmax()))}" if start == 1 else f"{start} states"
-        kind = type(self.transitions).__name__.lower()
-        rows = [(*self.shape, kind, starts)]
-        return html_table("Decision problem", ("steps", "states", "actions", "transitions", "start"), rows)
+        starts = np.flatnonzero(self.initial)
+        start = f"state {self.labels.state(starts[0])}" if len(starts) == 1 else f"{len(starts)} states"
+        row = (*self.shape, type(self.transitions).__name__.lower(), start)
+        return html_table("Decision problem", ("steps", "states", "actions", "transitions", "start"), [row])
 
 
 def follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
@@ -186,8 +185,6 @@ def follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
 def check_way_on(
     mdp: MDP, allowed: BoolArray, name: str, remedy: str = "allow one there, or nothing that leads there"
 ) -> None:
-    if allowed.all():
-        return
     closed = ~allowed.any(axis=2)
     if not closed.any():
         return

@@ -177,10 +177,8 @@ def _read_probabilities(array: npt.NDArray[Any]) -> FloatArray:
 def _read_nexts(array: npt.NDArray[Any], horizon: int | None) -> npt.NDArray[Any]:
     n_states = array.shape[-2]
     # Integers [n, m, n] that are 0 and 1, with one 1 a row, may be meant as [S, A, S].
-    fits_both = (
-        horizon is not None and array.ndim == 3 and array.shape[0] == array.shape[2] and array.size > 0
-    )
-    if fits_both and np.isin(array, (0, 1)).all() and (array.sum(2) == 1).all():
+    is_cube = array.ndim == 3 and array.shape[0] == array.shape[2] and array.size > 0
+    if horizon is not None and is_cube and np.isin(array, (0, 1)).all() and (array.sum(2) == 1).all():
         raise InputError(
             f"transitions are integers {list(array.shape)} with a single 1 in each row, but could be both "
             f"probabilities [S, A, S] and next states [H, S, A]: pass probabilities as floats, or next "
@@ -199,9 +197,8 @@ def _read_sparse(matrices: Sequence[SparseMatrix]) -> Sparse:
             f"at least one state and one action: stack the rows as s·A + a."
         )
     for step, matrix in enumerate(matrices):
-        arrays.check_shape(
-            f"transitions[{step}]", matrix.shape, shape, "make all kernels as large as the first"
-        )
+        remedy = "make all kernels as large as the first"
+        arrays.check_shape(f"transitions[{step}]", matrix.shape, shape, remedy)
     return Sparse([_read_kernel(step, matrix, shape[0] // shape[1]) for step, matrix in enumerate(matrices)])
 
 
@@ -221,8 +218,7 @@ def _read_kernel(step: int, matrix: SparseMatrix, n_actions: int) -> Any:
 
     def weights(place: tuple[int, ...]) -> FloatArray:
         start, stop = kernel.indptr[place[0] * n_actions + place[1] :][:2]
-        row: FloatArray = kernel.data[start:stop]
-        return row
+        return np.asarray(kernel.data[start:stop])
 
     arrays.divide_by_sums(f"transitions of step {step}", kernel.sum(axis=1).reshape(-1, n_actions), weights)
     kernel.eliminate_zeros()
