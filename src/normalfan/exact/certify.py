@@ -1,8 +1,6 @@
-"""The price as an exact rational, with no tolerance anywhere.
+"""The price as an exact rational, with no tolerance anywhere: docs/details/certificates.md.
 
-With `max_denominator=n` a float is replaced by the nearest fraction with a denominator of at most n, so that
-0.1 means 1/10. Each row of probabilities is divided by its exact sum (docs/details/certificates.md). Then the
-same backup for the previous loss, the new one (V), and the new one on the old face (U): W = U − V, Γ = ρ·W₁.
+The same backup for the previous loss, the new one (V), and that on the old face (U): W = U − V, Γ = ρ·W₁.
 """
 
 from __future__ import annotations
@@ -112,7 +110,7 @@ def read_exactly(
     max_denominator: int | None = None,
     previous_mdp: MDP | None = None,
 ) -> ExactProblem:
-    """The problem in rationals, read as the module's docstring says."""
+    """The problem in rationals; each row of probabilities is divided by its exact sum."""
     if max_denominator is not None:
         remedy = "pass one such as 1000, or None for exact binary values"
         check_whole("max_denominator", max_denominator, remedy)

@@ -1,12 +1,4 @@
-"""Losses and plans as tables, each cell by the names of the problem.
-
-    a long table                        round, step, state, action, loss or reward
-    factored losses, features           feature, step, state, action, value
-    factored losses, coefficients       round, and one column for each feature; or round, feature, coefficient
-    a plan                              step, state, action, probability
-
-Columns among step, state and action may be left out: the value is then the same along them.
-"""
+"""Losses and plans as tables, each cell by the names of the problem. Formats: docs/how-to/files.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Tabular Gymnasium environments as problems.
+"""Tabular Gymnasium environments (FrozenLake, CliffWalking, Taxi) as problems.
 
-Toy-text environments (FrozenLake, CliffWalking, Taxi) carry their dynamics as a table
-`P[state][action] = [(probability, next state, reward, terminated), …]`. Successors listed twice are summed.
+They carry a table `P[state][action] = [(probability, next state, reward, terminated), …]`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Tables of labels and numbers, and the arrays that their rows describe.
+"""Tables of labels and numbers, and the arrays that their rows describe. Rules: docs/how-to/files.md.
 
-Empty lines, spaces around entries and any order of columns are allowed; an unknown column is refused: a
-misspelt `state` would otherwise mean "the same in every state".
-Labels are text, also those that look like numbers, in the order in which they first appear. Errors name the
-line of a CSV file (the header is line 1) or the row of a Parquet file (the first is row 1).
+A column that nobody asked for is refused: a misspelt `state` would mean "the same in every state".
 """
 
 from __future__ import annotations

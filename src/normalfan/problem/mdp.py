@@ -97,7 +97,6 @@ class MDP:
         labels: Labels | None = None,
         allowed: npt.ArrayLike | None = None,
     ) -> None:
-        self.transitions: Transitions
         self.transitions, self.horizon = read_transitions(transitions, horizon)
         self.initial: FloatArray = _read_initial(initial, self.n_states)
         self.labels = labels or Labels()
@@ -135,8 +134,7 @@ class MDP:
     @cached_property
     def is_certain(self) -> bool:
         """Whether nothing is left to chance: one start state, and one successor of every move."""
-        n_rows = self.n_states * self.n_actions
-        return self.has_certain_start and all(kernel.nnz == n_rows for kernel in self.transitions.all_csr())
+        return self.has_certain_start and self.most_successors == 1
 
     @cached_property
     def most_successors(self) -> int:
