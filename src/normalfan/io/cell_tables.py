@@ -18,7 +18,8 @@ from normalfan.io import frames, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.io.tables import Names, Table
 from normalfan.problem.arrays import FloatArray, expand_axes, first_index
-from normalfan.problem.losses import ArrayLosses, FactoredLosses, LossStream, Negated, as_allowed, numbered
+from normalfan.problem.factored import FactoredLosses
+from normalfan.problem.losses import ArrayLosses, LossStream, Negated, as_allowed, numbered
 from normalfan.problem.mdp import MDP
 
 

@@ -21,19 +21,18 @@ from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import (
     FloatArray,
     IntArray,
+    Shape,
     check_entries,
     check_losses,
     read_numbers,
     read_only,
 )
+from normalfan.problem.factored import FactoredBlock, FactoredLosses
 from normalfan.problem.losses import (
-    FactoredBlock,
-    FactoredLosses,
     IterableLosses,
     Losses,
     LossStream,
     Negated,
-    Shape,
     are_rewards,
     as_allowed,
     as_stream,

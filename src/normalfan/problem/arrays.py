@@ -19,6 +19,7 @@ from normalfan.errors import InputError
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Shape: TypeAlias = tuple[int, int, int]  # H, S, A
 SparseMatrix: TypeAlias = Any  # a scipy.sparse array or matrix: scipy has no types
 
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.problem import arrays
-from normalfan.problem.arrays import BoolArray, FloatArray, SparseMatrix
+from normalfan.problem.arrays import BoolArray, FloatArray, Shape, SparseMatrix
 from normalfan.problem.transitions import Dense, Deterministic, Transitions, read_transitions
 from normalfan.text import html_table
 
@@ -117,7 +117,7 @@ class MDP:
         return self.transitions.n_actions
 
     @property
-    def shape(self) -> tuple[int, int, int]:
+    def shape(self) -> Shape:
         """The shape [H, S, A] of a loss, a policy, a mask and an occupancy measure."""
         return self.horizon, self.n_states, self.n_actions
 
@@ -272,7 +272,7 @@ def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
     return arrays.read_only(arrays.read_distributions("initial", numbers))
 
 
-def _read_allowed(allowed: npt.ArrayLike | None, shape: tuple[int, int, int]) -> BoolArray | None:
+def _read_allowed(allowed: npt.ArrayLike | None, shape: Shape) -> BoolArray | None:
     """[H, S, A], or None if everything is allowed."""
     if allowed is None:
         return None

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from normalfan.errors import InputError, check_whole
 from normalfan.problem import arrays
-from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, Shape, SparseMatrix
 
 FULL_ENOUGH = 0.25  # from this share of non-zero probabilities on, a dense product is the better choice
 
@@ -110,7 +110,7 @@ def transitions_of_moves(
     rows: IntArray,
     nexts: IntArray,
     weights: FloatArray,
-    shape: tuple[int, int, int],
+    shape: Shape,
     stays: BoolArray | None = None,
 ) -> Any:
     """What `MDP` takes, in the form that prices fastest, of different moves from rows (k · S + s) · A + a."""
