@@ -16,7 +16,8 @@ from normalfan._kernels.accounting import compare
 from normalfan.geometry.bellman import optimal_backup
 from normalfan.learners.selectors import FaceTracker, RandomPoint, uniform_policy
 from normalfan.pricing.kernels import whole_problem
-from normalfan.problem.losses import ArrayLosses, FactoredLosses
+from normalfan.problem.factored import FactoredLosses
+from normalfan.problem.losses import ArrayLosses
 from normalfan.regret import RunLog, decompose, run
 
 ARMS = MDP(np.array([[0, 0]]), 0, horizon=1)

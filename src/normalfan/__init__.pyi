@@ -12,7 +12,8 @@ from .pricing.monitor import Monitor, PricedRound
 from .pricing.motion import PricedMotion
 from .pricing.stream import price_stream
 from .pricing.summary import Summary, summarise
-from .problem.losses import ArrayLosses, FactoredLosses, IterableLosses, LossStream, rewards
+from .problem.factored import FactoredLosses
+from .problem.losses import ArrayLosses, IterableLosses, LossStream, rewards
 from .problem.mdp import MDP, Labels
 from .ranges.line import Breakpoints, breakpoints
 from .ranges.plane import Regions, region, regions

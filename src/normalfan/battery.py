@@ -16,7 +16,8 @@ from scipy import sparse
 
 from normalfan.errors import InputError, check_choice
 from normalfan.problem.arrays import FloatArray, IntArray, read_numbers, read_only
-from normalfan.problem.losses import FactoredLosses, LossStream, rewards
+from normalfan.problem.factored import FactoredLosses
+from normalfan.problem.losses import LossStream, rewards
 from normalfan.problem.mdp import MDP, Labels
 
 __all__ = ["Battery", "ercot_prices"]

@@ -16,7 +16,7 @@ from command_line import call
 import normalfan as nf
 from normalfan.battery import Battery, ercot_prices
 from normalfan.pricing.motion import PricedMotion
-from normalfan.problem.losses import FactoredLosses
+from normalfan.problem.factored import FactoredLosses
 
 MODELS = (".npz", ".csv", ".parquet")
 LOSSES = (".npy", ".npz", ".csv", ".parquet")

@@ -7,7 +7,8 @@ import pytest
 from sentences import check_refusal
 
 import normalfan as nf
-from normalfan.problem.losses import ArrayLosses, FactoredLosses, names_of_rounds
+from normalfan.problem.factored import FactoredLosses
+from normalfan.problem.losses import ArrayLosses, names_of_rounds
 from normalfan.problem.mdp import Labels, mdp_from_arrays, mdp_to_arrays
 
 NEXTS = np.array([[0, 1], [1, 0]])

@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from normalfan.exact.rational_json import canonical_text, read_text
+from normalfan.text import html_table
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -64,8 +65,8 @@ class ExactProblem:
     @cached_property
     def _whole(self) -> list[list[WholeRow]]:
         def whole(row: Row) -> WholeRow:
-            total = math.lcm(*(p.denominator for _, p in row))
-            return [(state, p.numerator * (total // p.denominator)) for state, p in row], total
+            weights, total = scaled([p for _, p in row])
+            return [(state, weight) for (state, _), weight in zip(row, weights, strict=True)], total
 
         return [[whole(row) for row in kernel] for kernel in self.kernels]
 
@@ -99,8 +100,6 @@ class Certificate:
         return f"Certificate(price≈{self._decimal_price:.12g}, input_hash={self.input_hash!r})"
 
     def _repr_html_(self) -> str:
-        from normalfan.text import html_table
-
         sizes = (self.problem.horizon, self.problem.n_states, self.problem.n_actions)
         row = (f"{self._decimal_price:.12g}", *sizes, f"{self.input_hash[:12]}…")
         return html_table("Certificate", ("price", "steps", "states", "actions", "input_hash"), [row])
@@ -270,7 +269,6 @@ def _improper_distributions(problem: ExactProblem, when: str) -> Iterator[str]:
 
 
 def _dead_ends(problem: ExactProblem, loss: Loss, name: str) -> Iterator[str]:
-    """Some action must be allowed wherever some policy can be."""
     reached = {s for s, p in enumerate(problem.initial) if p > 0}
     for h, layer in enumerate(loss):
         after: set[int] = set()
@@ -283,20 +281,24 @@ def _dead_ends(problem: ExactProblem, loss: Loss, name: str) -> Iterator[str]:
         reached = after
 
 
+def scaled(fractions: Sequence[Fraction]) -> tuple[list[int], int]:
+    """Fractions as whole numbers, which add up faster, and their common denominator."""
+    unit = math.lcm(*(one.denominator for one in fractions))
+    return [one.numerator * (unit // one.denominator) for one in fractions], unit
+
+
 def advantages_of(problem: ExactProblem, loss: Sequence[Costs], values: Values) -> Advantages:
     """The advantages A[h][s][a] = loss + expected next value - value."""
     after_the_end = (Fraction(0),) * problem.n_states
     advantages = []
     for h, after in enumerate((*values[1:], after_the_end)):
-        # A common denominator once for all rows.
-        unit = math.lcm(*(value.denominator for value in after))
-        in_units = [value.numerator * (unit // value.denominator) for value in after]
+        numbers, unit = scaled(after)
         layer = []
         for s, value in enumerate(values[h]):
             here: list[Fraction | None] = [None] * problem.n_actions
             for a, (own, (weights, total)) in enumerate(zip(loss[h][s], problem.rows(h, s), strict=True)):
                 if own is not None:
-                    ahead = sum(weight * in_units[state] for state, weight in weights)
+                    ahead = sum(weight * numbers[state] for state, weight in weights)
                     here[a] = own + Fraction(ahead, total * unit) - value
             layer.append(here)
         advantages.append(layer)
@@ -304,10 +306,7 @@ def advantages_of(problem: ExactProblem, loss: Sequence[Costs], values: Values) 
 
 
 def _not_optimal(advantages: Advantages, values: Values, name: str) -> Iterator[str]:
-    """Condition 1: all advantages are non-negative and every state has a zero one.
-
-    Where nothing is allowed, and so no policy is, the value is zero.
-    """
+    """Condition 1: advantages are at least 0, one of each state is; values are 0 where nothing is allowed."""
     for h, layer in enumerate(advantages):
         for s, here in enumerate(layer):
             allowed = [d for d in here if d is not None]
@@ -321,10 +320,7 @@ def _not_optimal(advantages: Advantages, values: Values, name: str) -> Iterator[
 
 
 def _not_the_old_face(cert: Certificate, previous_advantages: Advantages) -> Iterator[str]:
-    """Condition 2: kept are the actions of zero previous advantage at the states they reach.
-
-    Of these, those that are allowed now; where none is, all that are.
-    """
+    """Condition 2: kept are actions of zero previous advantage that are allowed now, or all that are."""
     reached = {s for s, p in enumerate(cert.problem.initial) if p > 0}
     for h, layer in enumerate(previous_advantages):
         after: set[int] = set()

@@ -1,8 +1,6 @@
-"""The price as an exact rational, with no tolerance anywhere.
+"""The price as an exact rational, with no tolerance anywhere: docs/details/certificates.md.
 
-With `max_denominator=n` a float is replaced by the nearest fraction with a denominator of at most n, so that
-0.1 means 1/10. Each row of probabilities is divided by its exact sum (docs/details/certificates.md). Then the
-same backup for the previous loss, the new one (V), and the new one on the old face (U): W = U − V, Γ = ρ·W₁.
+The same backup for the previous loss, the new one (V), and that on the old face (U): W = U − V, Γ = ρ·W₁.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from normalfan.errors import InputError, check_whole
-from normalfan.exact.certificate import Certificate, ExactProblem, Kernel, Loss, Values, advantages_of
+from normalfan.exact.certificate import Certificate, ExactProblem, Kernel, Loss, Values, advantages_of, scaled
 from normalfan.geometry.change import check_same_spaces
 from normalfan.problem.arrays import FloatArray
 from normalfan.problem.losses import as_loss
@@ -87,10 +85,7 @@ def certify(
         ),
         crossing_values=crossing,
         policy=tuple(tuple(best[0] if best else None for best in layer) for layer in cheapest),
-        price=sum(
-            (p * w for p, w in zip(problem.initial, crossing[0], strict=True) if w is not None),
-            Fraction(0),
-        ),
+        price=sum((p * (w or 0) for p, w in zip(problem.initial, crossing[0], strict=True)), Fraction(0)),
     )
 
 
@@ -115,18 +110,16 @@ def read_exactly(
     max_denominator: int | None = None,
     previous_mdp: MDP | None = None,
 ) -> ExactProblem:
-    """The problem in rationals, read as the module's docstring says."""
+    """The problem in rationals; each row of probabilities is divided by its exact sum."""
     if max_denominator is not None:
-        check_whole(
-            "max_denominator", max_denominator, "pass one such as 1000, or None for exact binary values"
-        )
+        remedy = "pass one such as 1000, or None for exact binary values"
+        check_whole("max_denominator", max_denominator, remedy)
         max_denominator = int(max_denominator)  # a NumPy integer is not one of Python's
     read = _reader(max_denominator)
     before = mdp if previous_mdp is None else previous_mdp
     check_same_spaces(mdp, before, "previous_mdp")
-    now = then = _read_dynamics(mdp, read)
-    if before.fingerprint != mdp.fingerprint:
-        then = _read_dynamics(before, read)
+    now = _read_dynamics(mdp, read)
+    then = now if before.fingerprint == mdp.fingerprint else _read_dynamics(before, read)
     previous_initial, previous_kernels = then if then != now else (None, None)
     return ExactProblem(
         horizon=mdp.horizon,
@@ -167,16 +160,15 @@ def _read_loss(mdp: MDP, loss: npt.ArrayLike, name: str, read: Callable[[Any], F
 def _read_dynamics(
     mdp: MDP, read: Callable[[Any], Fraction]
 ) -> tuple[tuple[Fraction, ...], tuple[Kernel, ...]]:
-    """The start and the kernels."""
     initial, kernels = _read_distribution(mdp.initial, read, "initial"), []
-    for step in range(mdp.transitions.n_kernels):
-        matrix, kernel = mdp.transitions.csr(step), []
-        for index in range(mdp.n_states * mdp.n_actions):
-            entries = slice(matrix.indptr[index], matrix.indptr[index + 1])
+    for step, matrix in enumerate(mdp.transitions.all_csr()):
+        nexts, weights = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
+        kernel = []
+        for index, states in enumerate(nexts):
             s, a = divmod(index, mdp.n_actions)
             name = f"transitions of step {step} at state {s}, action {a}"
-            probabilities = _read_distribution(matrix.data[entries], read, name)
-            kernel.append(tuple(zip(matrix.indices[entries].tolist(), probabilities, strict=True)))
+            chances = _read_distribution(weights[index], read, name)
+            kernel.append(tuple(zip(states.tolist(), chances, strict=True)))
         kernels.append(tuple(kernel))
     # One canonical form: a kernel that never changes is stored once, however it was passed.
     return initial, tuple(kernels[:1] if all(kernel == kernels[0] for kernel in kernels) else kernels)
@@ -201,33 +193,26 @@ def _backup(problem: ExactProblem, loss: Loss, choices: Choices | None = None) -
     """V_h(s) = min of ℓ_h(s,a) + E[V_{h+1}(s')] over the a of `choices`, or all allowed; and the best a."""
     # In units of 1/D, D their common denominator, the values of a layer are integers, and candidates of the
     # layer before have *short* denominators: cheap to add and compare.
-    in_units, unit = [0] * problem.n_states, 1
-    values, optimal = [], []
+    numbers, unit = [0] * problem.n_states, 1
+    values, optimal = list[tuple[Fraction, ...]](), []
     for h in reversed(range(len(loss))):
         least, best = [], []
         for s, losses in enumerate(loss[h]):
             candidates = {}
             for a, (own, (weights, total)) in enumerate(zip(losses, problem.rows(h, s), strict=True)):
                 if own is not None and (choices is None or a in choices[h][s]):
-                    ahead = Fraction(sum(weight * in_units[state] for state, weight in weights), total)
+                    ahead = Fraction(sum(weight * numbers[state] for state, weight in weights), total)
                     candidates[a] = own * unit + ahead
             least.append(min(candidates.values(), default=Fraction(0)))
             best.append(tuple(a for a, value in candidates.items() if value == least[-1]))
-        # The coarsest unit in which they are whole.
-        finer = math.lcm(*(number.denominator for number in least))
-        whole = [number.numerator * (finer // number.denominator) for number in least]
-        common = math.gcd(unit * finer, *whole)
-        in_units, unit = [number // common for number in whole], unit * finer // common
-        values.append(tuple(Fraction(number, unit) for number in in_units))
+        values.append(tuple(number / unit for number in least))
+        numbers, unit = scaled(values[-1])
         optimal.append(tuple(best))
     return tuple(reversed(values)), tuple(reversed(optimal))
 
 
 def _old_face(problem: ExactProblem, optimal: Choices) -> list[list[Sequence[int]]]:
-    """Keep optimal actions only at states that kept actions reach from the start.
-
-    Those that are allowed now; where none is, all that are.
-    """
+    """Of optimal actions those that are allowed now, or else all that are, at states that these reach."""
     reached = {s for s, p in enumerate(problem.initial) if p > 0}
     kept: list[list[Sequence[int]]] = []
     for h, layer in enumerate(optimal):

@@ -97,7 +97,6 @@ def _decode_fraction(value: object, where: str) -> Fraction:
 
 
 def _decode_record(kind: Any, value: object, where: str) -> Any:
-    """Read an object with exactly the fields of a dataclass."""
     fields = _fields_of(kind)
     if not isinstance(value, dict):
         raise _unexpected(value, where, "an object")

@@ -16,16 +16,8 @@ import numpy.typing as npt
 
 from normalfan.errors import InputError
 from normalfan.geometry.ties import TieRule
-from normalfan.problem.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_shape,
-    first_index,
-    read_distributions,
-    read_numbers,
-    read_only,
-)
+from normalfan.problem import arrays
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray
 from normalfan.problem.mdp import MDP, follow
 
 
@@ -71,7 +63,6 @@ def finite_backup(mdp: MDP, loss: FloatArray, name: str = "loss") -> Backup:
 
 
 def check_sums(values: FloatArray, name: str = "loss") -> None:
-    """Refuse a loss whose values [H+1, S] are not finite."""
     if not np.isfinite(values).all():
         raise InputError(
             f"{name} adds up beyond the range of float64, but sums of all steps must fit: use a larger unit."
@@ -79,12 +70,9 @@ def check_sums(values: FloatArray, name: str = "loss") -> None:
 
 
 def restricted_backup(mdp: MDP, mask: BoolArray, cost: FloatArray) -> tuple[FloatArray, IntArray]:
-    """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and the action [H, S], -1 if none.
-
-    W is 0 where the mask keeps nothing, so the mask may lead to no such state. One that is canonical for
-    other dynamics can: it would be priced as if the plan cost nothing from there on.
-    """
+    """W_h(s) = min over a in the mask of cost_h(s,a) + E W_{h+1}, and the action; 0 and -1 without one."""
     kept = np.asarray(mask.any(axis=2))
+    # A mask that is canonical for other dynamics would be priced as if the plan cost nothing from there on.
     if not kept.all() and (follow(mdp, mask)[1] & ~kept).any():
         raise InputError(
             "the mask keeps no action at a state that it leads to, but a plan must say what it does wherever "
@@ -131,24 +119,19 @@ def occupancy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     for h in range(mdp.horizon):
         visits[h] = reached[:, None] * probabilities[h]
         reached = mdp.transitions.push(h, visits[h])
-    return read_only(visits)
+    return arrays.read_only(visits)
 
 
 def as_policy(mdp: MDP, policy: npt.ArrayLike) -> FloatArray:
     """A policy [H, S, A], validated: a distribution over actions at every step and state."""
-    numbers = read_numbers("policy", policy)
-    check_shape(
-        "policy", numbers.shape, mdp.shape, "give a distribution over actions for every step and state"
-    )
-    return read_distributions("policy", numbers)
+    numbers = arrays.read_numbers("policy", policy)
+    remedy = "give a distribution over actions for every step and state"
+    arrays.check_shape("policy", numbers.shape, mdp.shape, remedy)
+    return arrays.read_distributions("policy", numbers)
 
 
 def allowed_policy(mdp: MDP, policy: FloatArray, advantages: FloatArray) -> FloatArray:
-    """A policy [H, S, A] without what is not allowed, of infinite advantage.
-
-    What else it does is divided by its sum; where that is nothing, the action is taken that is cheapest to go
-    on with in this way.
-    """
+    """A policy [H, S, A] without what has infinite advantage; where that is all, the cheapest way on."""
     allowed = advantages < np.inf
     if not policy[~allowed].any():
         return policy
@@ -179,22 +162,15 @@ def as_deterministic_policy(mdp: MDP, actions: IntArray, allowed: BoolArray | No
 
 def policy_of_actions(mdp: MDP, actions: npt.NDArray[np.generic]) -> FloatArray:
     """The policy [H, S, A] that takes these actions [H, S]; nothing is said where they are -1."""
-    check_shape("against", actions.shape, mdp.shape[:2], "give an action for every step and state")
-    unknown = ~np.isin(actions, range(-1, mdp.n_actions))
-    if unknown.any():
-        where = first_index(unknown)
-        raise InputError(
-            f"against{list(where)} is {actions[where]}, but an action is an index from 0 to "
-            f"{mdp.n_actions - 1} (-1: none, as the plan is never there): check the numbering."
-        )
+    arrays.check_shape("against", actions.shape, mdp.shape[:2], "give an action for every step and state")
+    known = np.isin(actions, range(-1, mdp.n_actions))
+    rule = f"an action is an index from 0 to {mdp.n_actions - 1} (-1: none, as the plan is never there)"
+    arrays.check_entries("against", actions, known, f"{rule}: check the numbering")
     return np.asarray(actions[:, :, None] == range(mdp.n_actions), dtype=np.float64)
 
 
 def completed_plan(mdp: MDP, policy: FloatArray, source: str) -> FloatArray:
-    """A policy [H, S, A] with rows of zeros where `source` says nothing: refused where the plan can be.
-
-    There it may not do either what the problem never allows; what a round forbids is another thing.
-    """
+    """A policy [H, S, A], but uniform in rows of zeros; refused if it can be there, or is never allowed."""
     silent = np.asarray(~policy.any(axis=2))
     reached = mdp.initial > 0
     for h in range(mdp.horizon):
@@ -207,7 +183,7 @@ def completed_plan(mdp: MDP, policy: FloatArray, source: str) -> FloatArray:
             )
         moves = (policy[h] > 0) & reached[:, None]
         if mdp.allowed is not None and (never := moves & ~mdp.allowed[h]).any():
-            s, a = first_index(never)
+            s, a = arrays.first_index(never)
             raise InputError(
                 f"{source} takes action {mdp.labels.action(a)} in state {mdp.labels.state(s)} at step "
                 f"{mdp.labels.step(h)}, but the model never allows it there: choose another action."

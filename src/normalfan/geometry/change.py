@@ -11,12 +11,10 @@ Statements and proofs: docs/details/moving.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import finite_backup, optimal_backup
@@ -26,7 +24,6 @@ from normalfan.problem.mdp import MDP
 
 
 def check_same_spaces(mdp: MDP, other: MDP, name: str) -> None:
-    """Refuse dynamics of other steps, states or actions, or with other names for them."""
     remedy = "dynamics that move keep steps, states and actions; pad the smaller problem"
     check_shape(name, other.shape, mdp.shape, remedy)
     if other.labels != mdp.labels:
@@ -58,37 +55,25 @@ def foreseen(before: MDP, after: MDP) -> Callable[[BoolArray, FloatArray], Float
     surprises = bool((after.initial[before.initial == 0] > 0).any())
     kernels = []
     for h, (old, new) in enumerate(_kernels(before, after)):
-        row = np.repeat(np.arange(new.shape[0]), np.diff(new.indptr))
-        known = np.repeat(np.arange(old.shape[0]), np.diff(old.indptr)) * after.n_states + old.indices
-        # Rows and their columns are in order, and so are these keys.
-        keys = row * after.n_states + new.indices
-        common = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
+        known = new.multiply(old != 0).tocsr()
+        surprising = np.flatnonzero(np.diff(known.indptr) < np.diff(new.indptr)) // after.n_actions
         # Where the last step leads does not matter.
         steps = slice(0, -1) if stationary else slice(h, min(h + 1, after.horizon - 1))
         here = np.asarray(after.reachable[steps].any(axis=0))
-        surprises = surprises or bool(here[row[~common] // after.n_actions].any())
-        entries = np.where(common, new.data, 0.0), new.indices, new.indptr
-        kernels.append(sparse.csr_array(entries, shape=new.shape))
+        surprises = surprises or bool(here[surprising].any())
+        kernels.append(known)
     start = np.where(before.initial > 0, after.initial, 0.0)
-    return partial(_price_foreseen, kernels, start) if surprises else None
 
+    def price(kept: BoolArray, advantages: FloatArray) -> FloatArray:
+        """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen."""
+        costs = np.where(kept, advantages, np.inf).transpose(1, 2, 3, 0)
+        ahead = np.zeros((costs.shape[1], len(kept)))
+        for h in reversed(range(len(costs))):
+            best = (costs[h] + (kernels[h % len(kernels)] @ ahead).reshape(costs.shape[1:])).min(axis=1)
+            ahead = np.where(best < np.inf, best, 0.0)  # where nothing is kept no policy is
+        return np.asarray(start @ ahead)
 
-def _price_foreseen(
-    kernels: list[Any], start: FloatArray, kept: BoolArray, advantages: FloatArray
-) -> FloatArray:
-    """[n]: what keeping to masks [n, H, S, A] costs until the first move that is not foreseen.
-
-    W_h(s) = min over kept a of A_h(s,a) + Σ over foreseen s' of P_h(s'|s,a) W_{h+1}(s'); after a surprise
-    the best is done, which costs nothing more. Advantages are those of the new problem; rows of the kernels,
-    csr [S·A, S] of each step or one for all, may add up to less than 1.
-    """
-    costs = np.where(kept, advantages, np.inf).transpose(1, 2, 3, 0)
-    ahead = np.zeros((costs.shape[1], len(kept)))
-    for h in reversed(range(len(costs))):
-        best = (costs[h] + (kernels[h % len(kernels)] @ ahead).reshape(costs.shape[1:])).min(axis=1)
-        ahead = np.where(best < np.inf, best, 0.0)  # where nothing is kept no policy is
-    prices: FloatArray = start @ ahead
-    return prices
+    return price if surprises else None
 
 
 def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
@@ -127,9 +112,7 @@ def value_error(mdp: MDP, loss: npt.ArrayLike, model: npt.ArrayLike) -> float:
 def value_error_bound(mdp: MDP, loss: npt.ArrayLike, model_mdp: MDP, model: npt.ArrayLike) -> float:
     """Bound sup over policies π of |J(π) − J_model(π)| for a model that is wrong in dynamics and loss.
 
-    With V⁻ ≤ V^π ≤ V⁺ the extreme values of one problem, and Δ what the other has more, J' − J is the mean
-    under the other's dynamics of residuals between Δℓ + ΔP⁺V⁻ − ΔP⁻V⁺ and Δℓ + ΔP⁺V⁺ − ΔP⁻V⁻. Either problem
-    may play either part; the smaller bound is returned. With the same dynamics it is `value_error` or more.
+    With the same dynamics the bound is `value_error` or more.
 
     Parameters
     ----------

@@ -180,9 +180,9 @@ def detect(
     >>> nf.detect(arms, [[[1.0, 1.0, 1.5]]], model=[[[1.0, 0.9, 1.4]]]).guaranteed
     True
     """
-    kind: Literal["exact", "upper bound"] = "exact" if model_mdp is None else "upper bound"
-    error = (
-        value_error(mdp, loss, model) if model_mdp is None else value_error_bound(mdp, loss, model_mdp, model)
-    )
     margin = cone_margin(mdp, loss, ties=ties, floor=floor)
-    return Detection(error, margin, 2 * error < margin.value, kind)
+    if model_mdp is None:
+        error = value_error(mdp, loss, model)
+        return Detection(error, margin, 2 * error < margin.value)
+    error = value_error_bound(mdp, loss, model_mdp, model)
+    return Detection(error, margin, 2 * error < margin.value, "upper bound")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +22,12 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.geometry.bellman import as_deterministic_policy, finite_backup, occupancy, restricted_backup
 from normalfan.geometry.ties import DEFAULT_TIES, TieRule
-from normalfan.problem.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_shape,
-    first_index,
-    read_numbers,
-    read_only,
-)
+from normalfan.problem.arrays import BoolArray, FloatArray, check_shape, first_index, read_numbers, read_only
 from normalfan.problem.losses import as_loss
 from normalfan.problem.mdp import MDP, follow
 from normalfan.text import html_table
+
+Plan: TypeAlias = tuple[npt.NDArray[np.int64], BoolArray]  # actions [H, S] so far, and where they lead
 
 MOST_DRAWN = 60  # steps and states that a picture of a face shows at most: more could not be told apart
 
@@ -136,18 +130,12 @@ class Face:
         return bool(q[~self.mask].max(initial=0.0) <= tolerance)
 
     def mask_under(self, loss: FloatArray) -> BoolArray:
-        """[H, S, A]: the mask under a loss that may forbid what it keeps.
-
-        Kept are the plan's actions that are allowed; where there are none, all that are (see forbidden.md).
-        """
+        """[H, S, A]: the mask under a loss that may forbid what it keeps (see forbidden.md)."""
         allowed = loss < np.inf
         return self.mask if allowed.all() else follow(self.mdp, completed(self.plan, allowed))[0]
 
     def under(self, mdp: MDP) -> Face:
-        """The face of what the plan does in other dynamics: policies on `plan` at every state, under `mdp`.
-
-        Where the plan keeps nothing that `mdp` allows, all that it allows is kept (see moving.md).
-        """
+        """The face of what the plan does in other dynamics, at every state (see moving.md)."""
         if mdp is self.mdp or mdp.fingerprint == self.mdp.fingerprint:
             return self
         check_shape("mdp", mdp.shape, self.mdp.shape, "dynamics that move keep steps, states and actions")
@@ -167,14 +155,12 @@ class Face:
                 f"the face has up to {Decimal(self.n_policies):.3g} vertices, but vertices() lists at most "
                 f"{limit}: pass a larger limit, or use minimise, which lists none."
             )
-        plans = [
-            (np.full(self.reached.shape, -1), self.mdp.initial > 0)
-        ]  # actions so far, and where they lead
+        plans = [(np.full(self.reached.shape, -1), self.mdp.initial > 0)]
         for h in range(self.mdp.horizon):
             plans = [after for plan in plans for after in self._choices(h, *plan)]
         return (occupancy(self.mdp, as_deterministic_policy(self.mdp, actions)) for actions, _ in plans)
 
-    def _choices(self, h: int, actions: IntArray, reached: BoolArray) -> Iterator[tuple[IntArray, BoolArray]]:
+    def _choices(self, h: int, actions: npt.NDArray[np.int64], reached: BoolArray) -> Iterator[Plan]:
         """All ways to go on: one kept action in each reached state."""
         for choice in product(*(np.flatnonzero(self.mask[h, s]) for s in np.flatnonzero(reached))):
             chosen = actions.copy()

@@ -31,7 +31,6 @@ class KeptRows:
 
     @property
     def reached(self) -> IntArray:
-        """The reached states, [m]."""
         return self.states[self.first]
 
     def bounds_ahead(self, sure: FloatArray, some: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -51,9 +50,7 @@ class Pair:
 
 def kept_rows(face: Face) -> tuple[KeptRows, ...]:
     """The rows of the kernel that policies of the face use, step by step."""
-    transitions = face.mdp.transitions
-    kernels = [transitions.csr(k) for k in range(transitions.n_kernels)]
-    steps = []
+    kernels, steps = face.mdp.transitions.all_csr(), []
     for h, mask in enumerate(face.mask):
         pairs = np.flatnonzero(mask)
         states = pairs // face.mdp.n_actions
@@ -71,9 +68,8 @@ def forward_pair(face: Face, rows: Sequence[KeptRows]) -> Pair:
     some[0] = np.where(sure[0] > 0, sure[0], np.inf)
     for h, kept in enumerate(rows[:-1]):
         source, kernel = np.repeat(kept.states, np.diff(kept.kernel.indptr)), kept.kernel  # of each entry
-        cells, cell, entries = np.unique(
-            source * n_states + kernel.indices, return_inverse=True, return_counts=True
-        )
+        moves = source * n_states + kernel.indices
+        cells, cell, entries = np.unique(moves, return_inverse=True, return_counts=True)
         start, end = np.divmod(cells, n_states)
         least = np.full(len(cells), np.inf)  # κ(s, s')
         np.minimum.at(least, cell, kernel.data)

@@ -58,7 +58,8 @@ def from_arrays(
 
     Returns
     -------
-    mdp, losses : MDP, LossStream
+    mdp : MDP
+    losses : LossStream
         The rewards are a stream of rewards (see `rewards`), of one round unless `moving`.
 
     Raises
@@ -133,21 +134,19 @@ def expected_losses(
     [[[2.0, 0.0], [2.0, 0.0]]]
     """
     numbers = read_numbers("losses", losses).astype(np.float64, copy=False)
-    by_next = axes.endswith("SAS")
-    kept = axes[:-1] if by_next else axes
-    check_axes("losses", numbers.shape[:-1] if by_next else numbers.shape, kept)
-    if by_next:
+    if axes.endswith("SAS"):
+        check_axes("losses", numbers.shape[:-1], axes[:-1])
         check_finite("losses", numbers)
         sizes = dict(zip("HSA", mdp.shape, strict=True))
         expected = (len(numbers), *(sizes[axis] for axis in axes[1:]))
         check_shape("losses", numbers.shape, expected, f"put its axes in the order [{', '.join(axes)}]")
-        is_same = "H" not in kept and mdp.transitions.n_kernels == 1
+        is_same = "H" not in axes and mdp.transitions.n_kernels == 1
         parts = [
-            _mean(mdp.transitions.csr(h), numbers[:, h] if "H" in kept else numbers)
+            _mean(mdp.transitions.csr(h), numbers[:, h] if "H" in axes else numbers)
             for h in range(1 if is_same else mdp.horizon)
         ]
-        numbers, kept = (parts[0], "TSA") if is_same else (np.stack(parts, axis=1), "THSA")
-    stream = ArrayLosses(numbers, kept, round_names=round_names)
+        numbers, axes = (parts[0], "TSA") if is_same else (np.stack(parts, axis=1), "THSA")
+    stream = ArrayLosses(numbers, axes, round_names=round_names)
     if terminal is None:
         return stream
     worth = read_numbers("terminal", terminal).astype(np.float64)

@@ -1,13 +1,4 @@
-"""Losses and plans as tables, each cell by the names of the problem.
-
-    a long table                        round, step, state, action, loss or reward
-    factored losses, features           feature, step, state, action, value
-    factored losses, coefficients       round, and one column for each feature; or round, feature, coefficient
-    a plan                              step, state, action, probability
-
-Columns among step, state and action may be left out: the value is then the same along them. A plan has state
-and action; without probabilities it is certain.
-"""
+"""Losses and plans as tables, each cell by the names of the problem. Formats: docs/how-to/files.md."""
 
 from __future__ import annotations
 
@@ -26,17 +17,10 @@ from normalfan.geometry.bellman import as_policy, completed_plan, occupancy
 from normalfan.io import frames, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.io.tables import Names, Table
-from normalfan.problem.arrays import FloatArray, first_index
-from normalfan.problem.losses import (
-    ArrayLosses,
-    FactoredLosses,
-    LossStream,
-    Negated,
-    forbid,
-    numbered,
-    rounds_of,
-)
-from normalfan.problem.mdp import MDP, check_way_on
+from normalfan.problem.arrays import FloatArray, expand_axes, first_index
+from normalfan.problem.factored import FactoredLosses
+from normalfan.problem.losses import ArrayLosses, LossStream, Negated, as_allowed, numbered
+from normalfan.problem.mdp import MDP
 
 
 def read_loss_table(
@@ -63,8 +47,8 @@ def read_loss_table(
     losses = ArrayLosses(array, axes, round_names=tables.names_or_none(names["round"]))
     closing = np.isinf(array.reshape(len(array), -1)).any(axis=1)
     for t in np.flatnonzero(closing).tolist():
-        (numbers,) = next(rounds_of(losses, [t]).blocks(mdp.shape, 1))
-        check_way_on(mdp, np.isfinite(forbid(mdp, numbers)), f"{table.path}, round {names['round'][t]}")
+        (loss,) = expand_axes(column, array[t : t + 1], axes, (1, *mdp.shape))
+        as_allowed(mdp, np.abs(loss), f"{table.path}, round {names['round'][t]}")
     return losses, column == "reward"
 
 
@@ -78,10 +62,7 @@ def _filled(
     default: float | None = None,
     needed: Any = True,
 ) -> FloatArray:
-    """The array with `names` along its axes that has the numbers of a table's rows.
-
-    Cells without a row get the default; if there is none, those that are `needed` are refused.
-    """
+    """The array with `names` along its axes; cells without a row get the default, or `needed` are refused."""
     cells, shape = table.cells(names), tuple(map(len, names.values()))
     missing = np.full(shape, needed)
     missing.reshape(-1)[cells] = False
@@ -98,8 +79,9 @@ def losses_to_frame(losses: LossStream, mdp: MDP) -> polars.DataFrame:
 
     Parameters
     ----------
-    losses, mdp : LossStream, MDP
-        Any stream, and its problem. Rewards get a column `reward` instead of `loss`.
+    losses : LossStream
+        Any stream. Rewards get a column `reward` instead of `loss`.
+    mdp : MDP
 
     Returns
     -------
@@ -135,8 +117,9 @@ def read_features(
 
     Parameters
     ----------
-    path, mdp : str, Path, or polars or pandas DataFrame, MDP
+    path : str, Path, or polars or pandas DataFrame
         A table with the columns feature, value, and any of step, state, action, as the problem names them.
+    mdp : MDP
     separator, decimal : str
         How a CSV table separates entries and writes 1.5.
 

@@ -64,7 +64,6 @@ def path_of(source: TableSource) -> Path:
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix that decides about a format."""
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 

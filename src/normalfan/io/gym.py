@@ -1,7 +1,6 @@
-"""Tabular Gymnasium environments as problems.
+"""Tabular Gymnasium environments (FrozenLake, CliffWalking, Taxi) as problems.
 
-Toy-text environments (FrozenLake, CliffWalking, Taxi) carry their dynamics as a table
-`P[state][action] = [(probability, next state, reward, terminated), …]`. Successors listed twice are summed.
+They carry a table `P[state][action] = [(probability, next state, reward, terminated), …]`.
 """
 
 from __future__ import annotations
@@ -251,7 +250,6 @@ def _make(name: str) -> Any:
 
 
 def _initial(name: str, own: Any, n_states: int, start: str | int | None) -> FloatArray:
-    """[S]: the chosen start, or the environment's own distribution."""
     if start is not None:
         chosen = np.zeros(n_states)
         chosen[state_index(start, [str(s) for s in range(n_states)])] = 1.0

@@ -22,14 +22,8 @@ from normalfan.errors import InputError, check_choice
 from normalfan.io import cell_tables, frames, tables
 from normalfan.io.frames import Dialect, TableSource
 from normalfan.problem.arrays import ALL_AXES, check_axes
-from normalfan.problem.losses import (
-    ArrayLosses,
-    FactoredLosses,
-    LossStream,
-    Negated,
-    names_of_rounds,
-    rounds_of,
-)
+from normalfan.problem.factored import FactoredLosses
+from normalfan.problem.losses import ArrayLosses, LossStream, Negated, names_of_rounds, rounds_of
 from normalfan.problem.mdp import MDP
 
 ROUND_LABELS, FEATURE_LABELS = "round_labels", "feature_labels"
@@ -203,7 +197,6 @@ def order_rounds(path: Path, names: Sequence[str], order: str | None) -> list[in
 
 
 def _some_rounds(path: Path, losses: LossStream, order: str | None, *ends: object) -> LossStream:
-    """The rounds that are meant, in the order in which they are priced."""
     given = tables.rounds_named(losses)
     places = order_rounds(path, given, order)
     if ends != (None, None):

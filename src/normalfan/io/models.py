@@ -1,7 +1,4 @@
-"""Problems from files and environments, one for all rounds or several, and back into files.
-
-Formats: docs/how-to/files.md.
-"""
+"""Problems from files and environments, and back into files. Formats: docs/how-to/files.md."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars
+from scipy import sparse
 
 from normalfan.array_files import read_npz, write_npz
 from normalfan.errors import InputError
@@ -105,8 +103,9 @@ def save_mdp(mdp: MDP, path: str | Path) -> None:
 
     Parameters
     ----------
-    mdp, path : MDP, str or Path
-        The problem, and a `.npz`, `.csv`, `.csv.gz` or `.parquet` file, which appears complete or not at all.
+    mdp : MDP
+    path : str or Path
+        A `.npz`, `.csv`, `.csv.gz` or `.parquet` file, which appears complete or not at all.
 
     Raises
     ------
@@ -219,21 +218,18 @@ def mdp_to_frame(mdp: MDP) -> polars.DataFrame:
     [('0', '0', '0', '0', 1.0, 1.0), ('0', '0', '1', '0', 1.0, 1.0)]
     """
     names = tables.names_along(mdp)
-    kernels = [kernel.tocoo() for kernel in mdp.transitions.all_csr()]
+    kernels = mdp.transitions.all_csr()
     kernels *= mdp.horizon // len(kernels)  # the steps of the table give the horizon
-    steps = np.arange(mdp.horizon).repeat([kernel.nnz for kernel in kernels])
-    sources, actions = np.divmod(np.concatenate([kernel.row for kernel in kernels]), mdp.n_actions)
-    nexts = np.concatenate([kernel.col for kernel in kernels])
-    columns = tables.label_columns(names | {"next_state": names["state"]}, (steps, sources, actions, nexts))
-    probabilities = np.concatenate([kernel.data for kernel in kernels])
-    numbers = {"probability": probabilities, "start": mdp.initial[sources]}
+    moves = sparse.vstack(kernels, format="csr").tocoo()
+    codes = np.unravel_index(moves.row, mdp.shape)
+    columns = tables.label_columns(names | {"next_state": names["state"]}, (*codes, moves.col))
+    numbers = {"probability": moves.data, "start": mdp.initial[codes[1]]}
     if mdp.allowed is not None:
-        numbers["allowed"] = mdp.allowed[steps, sources, actions]
+        numbers["allowed"] = mdp.allowed[codes]
     return polars.DataFrame(columns | numbers)
 
 
 def _fit_horizon(table: Table, steps: Sequence[str], horizon: int | None) -> int:
-    """The number of steps: that of the table, or the given one."""
     if not steps and horizon is None:
         raise InputError(
             f"{table.path} has no column step, but a problem needs a horizon: pass one (--horizon), or "
@@ -280,11 +276,10 @@ def problems_of_rounds(
     reopen: Callable[[str, MDP], LossStream],
     dialect: Dialect,
 ) -> tuple[list[MDP], Any, dict[str, Any]]:
-    """What `price_stream` takes: problems, losses, and `dynamics_of_round` by its name.
+    """What `price_stream` takes of a table with the model of each round, and the features if it has some.
 
-    A table has the model of each round and, if losses are factored, its features: files in its own folder.
-    Rounds that it does not name have `mdp`. The losses are `stream` or, if the table has features, one stream
-    for each problem: `reopen` reads them with the features of a file.
+    Rounds that it does not name have `mdp`. With features there is a stream for each problem, as `reopen`
+    reads them.
     """
     table, files_of_row = _read_rounds(source, dialect)
     rounds = tables.rounds_named(stream)
@@ -301,7 +296,6 @@ def problems_of_rounds(
 
 
 def files_of_rounds(source: str | Path) -> list[Path]:
-    """The files that a table names, each once."""
     return list(dict.fromkeys(map(Path, chain.from_iterable(_read_rounds(source, Dialect())[1]))))
 
 

@@ -1,9 +1,6 @@
-"""Tables of labels and numbers, and the arrays that their rows describe.
+"""Tables of labels and numbers, and the arrays that their rows describe. Rules: docs/how-to/files.md.
 
-Empty lines, spaces around entries and any order of columns are allowed; an unknown column is refused: a
-misspelt `state` would otherwise mean "the same in every state".
-Labels are text, also those that look like numbers, in the order in which they first appear. Errors name the
-line of a CSV file (the header is line 1) or the row of a Parquet file (the first is row 1).
+A column that nobody asked for is refused: a misspelt `state` would mean "the same in every state".
 """
 
 from __future__ import annotations
@@ -34,21 +31,15 @@ _PLACE = "__place__"  # the column with each row's line or row number
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as it was read, and where it came from."""
-
     path: Path
     frame: polars.DataFrame
-    decimal: str = "."
+    columns: list[str]  # but that of `_PLACE`
+    decimal: str
 
     def __len__(self) -> int:
         return len(self.frame)
 
-    @property
-    def columns(self) -> list[str]:
-        return [name for name in self.frame.columns if name != _PLACE]
-
     def where(self, row: int) -> str:
-        """How a person finds a row again."""
         noun = "line" if is_csv(self.path) else "row"
         return f"{self.path}, {noun} {self.frame[_PLACE][row]}"
 
@@ -60,7 +51,6 @@ class Table:
             raise InputError(f"{self.where(row)} {sentence(row)}")
 
     def text(self, column: str) -> polars.Series:
-        """A column of labels, none of them missing."""
         given = self.frame[column]
         if given.dtype.is_nested() or given.dtype in (polars.Binary, polars.Duration):
             raise self._unreadable(column, "names are text, numbers or dates")
@@ -71,9 +61,8 @@ class Table:
 
     def names(self, *columns: str) -> list[str]:
         """Each label of these columns once, as they first appear."""
-        texts = [self.text(column) for column in columns]
-        names: list[str] = polars.concat(texts).unique(maintain_order=True).to_list()
-        return names
+        labels = polars.concat([self.text(column) for column in columns])
+        return list(labels.unique(maintain_order=True))
 
     def names_along(self, mdp: MDP) -> dict[str, list[str]]:
         """What the problem calls its steps, states and actions, of those that the table has columns for."""
@@ -98,10 +87,7 @@ class Table:
     def numbers(
         self, column: str, forbidden: float | None = None, allowed: BoolArray | None = None
     ) -> FloatArray:
-        """A column of finite numbers; with `forbidden`, that is the number of rows that are not allowed.
-
-        They say so themselves, or `allowed` does.
-        """
+        """A column of finite numbers; `forbidden` where a row, or `allowed`, says that it is not allowed."""
         given = self.frame[column]
         if not (given.dtype.is_numeric() or given.dtype in (polars.String, polars.Null)):
             raise self._unreadable(column, "it must have numbers")
@@ -131,7 +117,6 @@ class Table:
         return np.ascontiguousarray(numbers)
 
     def probabilities(self) -> FloatArray:
-        """The column of that name."""
         weights = self.numbers("probability")
         rule = "but none can be negative: correct it."
         self.refuse(weights < 0, lambda row: f"has probability {weights[row]:g}, {rule}")
@@ -147,9 +132,8 @@ class Table:
 
     def cells(self, names: Names) -> IntArray:
         """[n]: each row's place in the array with these columns as axes, flattened; no two rows share one."""
-        cells = np.zeros(len(self), dtype=np.int64)
-        for column, known in names.items():
-            cells = cells * len(known) + self.codes(column, known)
+        codes = [self.codes(column, known) for column, known in names.items()]
+        cells = np.ravel_multi_index(codes, [len(known) for known in names.values()])
 
         def repeats(row: int) -> str:
             before = self.where(int((cells == cells[row]).argmax())).rpartition(", ")[2]
@@ -212,7 +196,7 @@ def read_table(
     filled = placed.filter(~polars.all_horizontal(polars.col(frame.columns).is_null()))
     if not len(filled):
         raise InputError(f"{path} has no rows, but a table needs at least one: check how it was written.")
-    return Table(path, filled, dialect.decimal)
+    return Table(path, filled, frame.columns, dialect.decimal)
 
 
 def state_index(start: str | int, states: Sequence[str]) -> int:
@@ -235,7 +219,6 @@ def rounds_named(losses: LossStream, n_rounds: int | None = None) -> list[str]:
 
 
 def names_along(mdp: MDP) -> dict[str, list[str]]:
-    """What the steps, states and actions of a problem are called, in order."""
     sizes = zip(AXES, mdp.shape, strict=True)
     return {axis: [getattr(mdp.labels, axis)(i) for i in range(size)] for axis, size in sizes}
 
@@ -269,7 +252,6 @@ def _dates(times: polars.Series) -> polars.Series:
 def check_columns(
     path: Path, columns: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
-    """Refuse a table without a column that it needs, and one with a column that nobody asked for."""
     for name in required:
         if name not in columns:
             raise InputError(

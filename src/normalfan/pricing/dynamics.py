@@ -21,18 +21,18 @@ from normalfan.pricing.motion import PricedMotion
 from normalfan.problem.arrays import (
     FloatArray,
     IntArray,
+    Shape,
     check_entries,
     check_losses,
     read_numbers,
     read_only,
 )
+from normalfan.problem.factored import FactoredBlock
 from normalfan.problem.losses import (
-    FactoredBlock,
     IterableLosses,
     Losses,
     LossStream,
     Negated,
-    Shape,
     are_rewards,
     as_allowed,
     as_stream,

@@ -15,7 +15,7 @@ import numpy as np
 
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import FloatArray, IntArray
-from normalfan.problem.losses import FactoredBlock
+from normalfan.problem.factored import FactoredBlock
 from normalfan.problem.mdp import MDP
 from normalfan.problem.transitions import Dense, Deterministic
 

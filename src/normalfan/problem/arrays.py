@@ -19,6 +19,7 @@ from normalfan.errors import InputError
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Shape: TypeAlias = tuple[int, int, int]  # H, S, A
 SparseMatrix: TypeAlias = Any  # a scipy.sparse array or matrix: scipy has no types
 
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
@@ -52,7 +53,6 @@ def read_numbers(name: str, array: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def check_dtype(name: str, dtype: np.dtype[Any]) -> None:
-    """Refuse what are not real numbers: complex ones, text, objects."""
     if dtype.kind not in "fiub":
         raise InputError(
             f"{name} has dtype {dtype}, but must hold real numbers: "
@@ -74,13 +74,11 @@ def _check_unmasked(name: str, array: object, place: tuple[int, ...] = ()) -> No
 
 
 def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int, ...], remedy: str) -> None:
-    """Refuse an array that does not have the shape that the problem needs."""
     if shape != expected:
         raise InputError(f"{name} has shape {list(shape)}, but the problem needs {list(expected)}: {remedy}.")
 
 
 def check_axes(name: str, shape: tuple[int, ...], axes: str) -> None:
-    """Refuse an array of rounds that cannot have the named axes."""
     check_order(axes, ALL_AXES, first="T")
     if len(shape) != len(axes):
         raise InputError(
@@ -90,7 +88,6 @@ def check_axes(name: str, shape: tuple[int, ...], axes: str) -> None:
 
 
 def check_order(axes: str, among: str, first: str = "") -> None:
-    """Refuse names of axes that are not some of `among`, in this order."""
     ordered = "".join(axis for axis in among if axis in axes)
     if not axes or axes != ordered or not axes.startswith(first):
         raise InputError(
@@ -109,14 +106,12 @@ def expand_axes(name: str, array: npt.NDArray[Any], axes: str, shape: tuple[int,
 
 
 def check_finite(name: str, numbers: npt.NDArray[Any], offset: tuple[int, ...] = ()) -> None:
-    """Refuse NaN and infinity."""
     if numbers.dtype.kind == "f":
         rule = "every entry must be finite: replace or drop it"
         check_entries(name, numbers, np.isfinite(numbers), rule, offset)
 
 
 def check_losses(name: str, losses: npt.NDArray[Any], offset: tuple[int, ...] = ()) -> None:
-    """Refuse NaN and -inf; inf says that an action is not allowed."""
     rule = "every loss must be a number, or inf where an action is not allowed: replace or drop it"
     check_entries(name, losses, losses > -np.inf, rule, offset)
 
@@ -142,10 +137,7 @@ def read_distributions(name: str, rows: npt.NDArray[Any]) -> FloatArray:
 
 
 def divide_by_sums(name: str, sums: FloatArray, row_at: Callable[[tuple[int, ...]], FloatArray]) -> None:
-    """Refuse probability rows whose sums, given here, are not 1, and divide in place those that are off.
-
-    Each is divided by its exact sum, so that every representation gets the same bits.
-    """
+    """Refuse probability rows whose sums, given here, are not 1; those that are off are divided in place."""
     errors = np.abs(sums - 1.0)
     if (errors > PROBABILITY_TOLERANCE).any():
         where = first_index(errors > PROBABILITY_TOLERANCE)
@@ -157,7 +149,7 @@ def divide_by_sums(name: str, sums: FloatArray, row_at: Callable[[tuple[int, ...
     # A quarter, because these sums are rounded, in an order that depends on the representation.
     for place in np.argwhere(errors > LEFT_ALONE / 4):
         row = row_at(tuple(place))
-        total = math.fsum(row.tolist())
+        total = math.fsum(row.tolist())  # exact: every representation gets the same bits
         if abs(total - 1.0) > LEFT_ALONE:
             row /= total
 

@@ -2,43 +2,23 @@
 
 A block begins with the last round of the block before it, because a price needs the face of the round before:
 so blocks can be priced independently. Nothing is copied that need not be: a mapped file is read page by page.
-Rewards are negated by name: `rewards(…)`. An array that lacks some of the axes T, H, S, A is constant along
-them and says so (`axes="TSA"`): axes are never guessed from a shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from normalfan.errors import InputError
-from normalfan.problem.arrays import (
-    ALL_AXES,
-    FloatArray,
-    IntArray,
-    SparseMatrix,
-    check_axes,
-    check_finite,
-    check_losses,
-    check_order,
-    check_shape,
-    expand_axes,
-    first_index,
-    read_numbers,
-    release_pages,
-)
+from normalfan.problem import arrays
+from normalfan.problem.arrays import ALL_AXES, FloatArray, Shape
+from normalfan.problem.factored import FactoredLosses
 from normalfan.problem.mdp import MDP, check_way_on, read_names
-from normalfan.problem.transitions import check_sparse
-
-Shape: TypeAlias = tuple[int, int, int]
 
 
 @runtime_checkable
@@ -55,7 +35,6 @@ class LossStream(Protocol):
     @property
     def n_rounds(self) -> int | None:
         """The number of rounds, or None if only reading them can tell."""
-        ...
 
     @property
     def is_view(self) -> bool:
@@ -64,7 +43,6 @@ class LossStream(Protocol):
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         """Yield blocks [B, H, S, A] of at most `rounds` new rounds, each after the last round so far."""
-        ...
 
 
 Losses: TypeAlias = npt.ArrayLike | LossStream | Iterable[npt.ArrayLike]
@@ -97,9 +75,9 @@ class ArrayLosses(LossStream):
     def __init__(
         self, array: npt.ArrayLike, axes: str = ALL_AXES, *, round_names: Sequence[str] | None = None
     ) -> None:
-        self.array = read_numbers("losses", array)
+        self.array = arrays.read_numbers("losses", array)
         self.axes = axes
-        check_axes("losses", self.array.shape, axes)
+        arrays.check_axes("losses", self.array.shape, axes)
         self.round_names = read_names("round_names", round_names, self.n_rounds)
 
     def __repr__(self) -> str:
@@ -122,8 +100,8 @@ class ArrayLosses(LossStream):
         kind = np.float32 if float32 and self.array.dtype == np.float32 else np.float64
         for start in range(0, self.n_rounds, rounds):
             rows = self.array[max(start - 1, 0) : start + rounds]
-            yield expand_axes("losses", rows.astype(kind, copy=False), self.axes, (len(rows), *shape))
-            release_pages(rows)
+            yield arrays.expand_axes("losses", rows.astype(kind, copy=False), self.axes, (len(rows), *shape))
+            arrays.release_pages(rows)
 
 
 class IterableLosses(LossStream):
@@ -149,123 +127,26 @@ class IterableLosses(LossStream):
     """
 
     def __init__(self, source: Iterable[npt.ArrayLike], axes: str = "HSA") -> None:
-        check_order(axes, "HSA")
+        arrays.check_order(axes, "HSA")
         self.source = source
         self.axes = axes
 
     def __repr__(self) -> str:
         return f"IterableLosses({type(self.source).__name__}, axes={self.axes!r})"
 
-    @property
-    def n_rounds(self) -> None:
-        return None
+    n_rounds = None
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
         def read(t: int, loss: npt.ArrayLike) -> FloatArray:
             name = f"losses of round {t}"
             # A copy: the source may fill the same buffer again for the next round.
-            return expand_axes(name, np.array(read_numbers(name, loss), dtype=np.float64), self.axes, shape)
+            numbers = np.array(arrays.read_numbers(name, loss), dtype=np.float64)
+            return arrays.expand_axes(name, numbers, self.axes, shape)
 
         arriving, last = enumerate(self.source), list[FloatArray]()
         while new := [read(t, loss) for t, loss in islice(arriving, rounds)]:
             yield np.stack(last + new)
             last = new[-1:]
-
-
-class FactoredLosses(LossStream):
-    """Losses ℓ_t = Σ_k θ_t[k] · Φ_k: a few coefficients a round (prices) times fixed features (quantities).
-
-    Parameters
-    ----------
-    coefficients : array_like [T, K]
-        Where a coefficient is inf, the actions for which its feature is positive are not allowed.
-    features : array_like [K, H, S, A], or scipy sparse [K, H·S·A]
-    round_names, feature_names : sequence of str, optional
-        What rounds and features are called in frames, reports and files.
-
-    Raises
-    ------
-    InputError
-        If shapes do not fit, a number is not finite, or names and what they name differ in number.
-
-    Examples
-    --------
-    >>> import normalfan as nf
-    >>> losses = nf.FactoredLosses([[3.0, 5.0], [6.0, 5.0]], [[[[1, 0]]], [[[0, 1]]]])    # buy, or do not
-    >>> losses, nf.price_stream(nf.MDP([[0, 0]], initial=0, horizon=1), losses).prices
-    (FactoredLosses(T=2, K=2), array([0., 1.]))
-    """
-
-    def __init__(
-        self,
-        coefficients: npt.ArrayLike,
-        features: npt.ArrayLike | SparseMatrix,
-        *,
-        round_names: Sequence[str] | None = None,
-        feature_names: Sequence[str] | None = None,
-    ) -> None:
-        self.coefficients: FloatArray = read_numbers("coefficients", coefficients).astype(np.float64)
-        if self.coefficients.ndim != 2:
-            raise InputError(
-                f"coefficients have shape {list(self.coefficients.shape)}, but must be [T, K]: "
-                f"one row per round, one column per feature."
-            )
-        check_finite("coefficients", np.where(np.isinf(self.coefficients), 0.0, self.coefficients))
-        self.features = _read_features(features)
-        if self.features.shape[0] != self.coefficients.shape[1]:
-            raise InputError(
-                f"features hold {self.features.shape[0]} rows, but coefficients have "
-                f"{self.coefficients.shape[1]} columns: both must count the same K features."
-            )
-        self.round_names = read_names("round_names", round_names, self.n_rounds)
-        self.feature_names = read_names("feature_names", feature_names, self.features.shape[0])
-
-    def __repr__(self) -> str:
-        return f"FactoredLosses(T={self.n_rounds}, K={self.features.shape[0]})"
-
-    @property
-    def n_rounds(self) -> int:
-        return len(self.coefficients)
-
-    def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        return (block[:] for block in self.unformed_blocks(shape, rounds))
-
-    def unformed_blocks(self, shape: Shape, rounds: int, sign: float = 1.0) -> Iterator[FactoredBlock]:
-        """The same, or its negative, formed where it is read."""
-        if self.features.shape[1] != np.prod(shape):
-            raise InputError(
-                f"features have {self.features.shape[1]} entries each, but the problem's losses have "
-                f"H·S·A = {np.prod(shape)} ({list(shape)}): flatten each feature as [H, S, A]."
-            )
-        for start in range(0, self.n_rounds, rounds):
-            yield FactoredBlock(
-                self.by_entry, self.coefficients[max(start - 1, 0) : start + rounds], shape, sign
-            )
-
-    @cached_property
-    def by_entry(self) -> SparseMatrix:
-        """The features [H·S·A, K], entry by entry."""
-        return self.features.T.tocsr()
-
-
-@dataclass(frozen=True, eq=False)
-class FactoredBlock:
-    """Rounds of factored losses that are formed when they are asked for, as if of an array; or by a sweep."""
-
-    by_entry: SparseMatrix  # [H·S·A, K]
-    coefficients: FloatArray  # [B, K]
-    shape: Shape  # H, S, A
-    sign: float = 1.0  # -1 if they are rewards
-
-    def __len__(self) -> int:
-        return len(self.coefficients)
-
-    def __getitem__(self, rounds: int | slice | Sequence[int] | IntArray) -> FloatArray:
-        chosen = self.coefficients[rounds]
-        # Summed feature by feature for each entry: the same bits whatever the rounds.
-        losses: FloatArray = (self.by_entry @ np.atleast_2d(chosen).T).T
-        losses = losses.reshape(*chosen.shape[:-1], *self.shape)
-        return losses if self.sign > 0 else -losses
 
 
 class Negated(LossStream):
@@ -283,8 +164,7 @@ class Negated(LossStream):
         return self.stream.n_rounds
 
     def blocks(self, shape: Shape, rounds: int) -> Iterator[FloatArray]:
-        for block in self.stream.blocks(shape, rounds):
-            yield -block
+        return (-block for block in self.stream.blocks(shape, rounds))
 
 
 def rewards(source: Losses) -> LossStream:
@@ -317,7 +197,6 @@ def rewards(source: Losses) -> LossStream:
 
 
 def as_stream(losses: Losses) -> LossStream:
-    """What a user may pass as losses, as a stream."""
     if isinstance(losses, LossStream):
         return losses
     if isinstance(losses, np.ndarray | list | tuple):
@@ -331,7 +210,6 @@ def as_stream(losses: Losses) -> LossStream:
 
 
 def are_rewards(stream: LossStream) -> bool:
-    """Whether a stream was given as rewards."""
     return isinstance(stream, Negated)
 
 
@@ -352,8 +230,7 @@ def stored_blocks(stream: LossStream, shape: Shape, rounds: int, *, unformed: bo
 
 def names_of_rounds(stream: LossStream) -> tuple[str, ...] | None:
     """What the rounds of a stream are called, or None if they are numbered."""
-    names: tuple[str, ...] | None = getattr(stream, "round_names", None)
-    return names
+    return getattr(stream, "round_names", None)
 
 
 def rounds_of(
@@ -391,7 +268,7 @@ def each_round(mdp: MDP, stream: LossStream, at_once: int) -> Iterator[FloatArra
     """The losses [H, S, A] of a stream, each once and validated; `at_once` are read together."""
     block = None
     for first, shared, block in numbered(stream.blocks(mdp.shape, at_once)):
-        check_losses("losses", block, offset=(first,))
+        arrays.check_losses("losses", block, offset=(first,))
         for number, loss in enumerate(block[shared:], first + shared):
             yield as_allowed(mdp, loss, f"losses[{number}]")
     if block is None:
@@ -408,9 +285,9 @@ def as_allowed(mdp: MDP, loss: FloatArray, name: str) -> FloatArray:
 
 def as_loss(mdp: MDP, loss: npt.ArrayLike, name: str = "loss") -> FloatArray:
     """One loss [H, S, A], validated, as a contiguous float64 array; inf where an action is not allowed."""
-    numbers = read_numbers(name, loss)
-    check_shape(name, numbers.shape, mdp.shape, "reorder the axes (steps, states, actions)")
-    check_losses(name, numbers)
+    numbers = arrays.read_numbers(name, loss)
+    arrays.check_shape(name, numbers.shape, mdp.shape, "reorder the axes (steps, states, actions)")
+    arrays.check_losses(name, numbers)
     return as_allowed(mdp, np.ascontiguousarray(numbers, dtype=np.float64), name)
 
 
@@ -420,7 +297,7 @@ def as_finite_loss(mdp: MDP, loss: npt.ArrayLike, who: str, name: str = "loss") 
     forbidden = numbers == np.inf
     if forbidden.any():
         raise InputError(
-            f"{who}, but {name}{list(first_index(forbidden))} is not allowed: "
+            f"{who}, but {name}{list(arrays.first_index(forbidden))} is not allowed: "
             f"build the problem without such actions."
         )
     return numbers
@@ -433,19 +310,3 @@ def forbid(mdp: MDP, losses: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):  # inf - inf
         # Added, not written over, so that what is no number stays none; adding -0.0 changes no bit.
         return losses + np.where(mdp.allowed, -0.0, np.inf)
-
-
-def _read_features(features: npt.ArrayLike | SparseMatrix) -> SparseMatrix:
-    if sparse.issparse(features):
-        check_sparse("features", features)
-        matrix = sparse.csr_array(features, dtype=np.float64)
-    else:
-        numbers = read_numbers("features", features)
-        if numbers.ndim != 4:
-            raise InputError(
-                f"features have shape {list(numbers.shape)}, but must be [K, H, S, A] or scipy sparse "
-                f"[K, H·S·A]: one feature per row."
-            )
-        matrix = sparse.csr_array(numbers.reshape(len(numbers), -1).astype(np.float64))
-    check_finite("features.data", matrix.data)
-    return matrix

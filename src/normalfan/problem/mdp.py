@@ -13,16 +13,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from normalfan.errors import InputError
-from normalfan.problem.arrays import (
-    BoolArray,
-    FloatArray,
-    SparseMatrix,
-    check_shape,
-    first_index,
-    read_distributions,
-    read_numbers,
-    read_only,
-)
+from normalfan.problem import arrays
+from normalfan.problem.arrays import BoolArray, FloatArray, Shape, SparseMatrix
 from normalfan.problem.transitions import Dense, Deterministic, Transitions, read_transitions
 from normalfan.text import html_table
 
@@ -105,7 +97,6 @@ class MDP:
         labels: Labels | None = None,
         allowed: npt.ArrayLike | None = None,
     ) -> None:
-        self.transitions: Transitions
         self.transitions, self.horizon = read_transitions(transitions, horizon)
         self.initial: FloatArray = _read_initial(initial, self.n_states)
         self.labels = labels or Labels()
@@ -126,7 +117,7 @@ class MDP:
         return self.transitions.n_actions
 
     @property
-    def shape(self) -> tuple[int, int, int]:
+    def shape(self) -> Shape:
         """The shape [H, S, A] of a loss, a policy, a mask and an occupancy measure."""
         return self.horizon, self.n_states, self.n_actions
 
@@ -143,8 +134,7 @@ class MDP:
     @cached_property
     def is_certain(self) -> bool:
         """Whether nothing is left to chance: one start state, and one successor of every move."""
-        n_rows = self.n_states * self.n_actions
-        return self.has_certain_start and all(kernel.nnz == n_rows for kernel in self.transitions.all_csr())
+        return self.has_certain_start and self.most_successors == 1
 
     @cached_property
     def most_successors(self) -> int:
@@ -173,11 +163,10 @@ class MDP:
         return f"MDP(horizon={self.horizon}, states={self.n_states}, actions={self.n_actions}, {kind})"
 
     def _repr_html_(self) -> str:
-        start = int(np.count_nonzero(self.initial))
-        starts = f"state {self.labels.state(int(self.initial.argmax()))}" if start == 1 else f"{start} states"
-        kind = type(self.transitions).__name__.lower()
-        rows = [(*self.shape, kind, starts)]
-        return html_table("Decision problem", ("steps", "states", "actions", "transitions", "start"), rows)
+        starts = np.flatnonzero(self.initial)
+        start = f"state {self.labels.state(starts[0])}" if len(starts) == 1 else f"{len(starts)} states"
+        row = (*self.shape, type(self.transitions).__name__.lower(), start)
+        return html_table("Decision problem", ("steps", "states", "actions", "transitions", "start"), [row])
 
 
 def follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
@@ -188,21 +177,18 @@ def follow(mdp: MDP, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
         reached[h] = arriving > 0
         kept[h] = mask[h] & reached[h, :, None]
         arriving = mdp.transitions.push(h, kept[h].astype(float))
-    return read_only(kept), read_only(reached)
+    return arrays.read_only(kept), arrays.read_only(reached)
 
 
 def check_way_on(
     mdp: MDP, allowed: BoolArray, name: str, remedy: str = "allow one there, or nothing that leads there"
 ) -> None:
-    """Refuse what allows no action where some policy can be."""
-    if allowed.all():
-        return
     closed = ~allowed.any(axis=2)
     if not closed.any():
         return
     stuck = closed & follow(mdp, allowed)[1]
     if stuck.any():
-        h, s = first_index(stuck)
+        h, s = arrays.first_index(stuck)
         raise InputError(
             f"{name} leaves no action at step {mdp.labels.step(h)}, state {mdp.labels.state(s)}, but some "
             f"policy can be there: {remedy}."
@@ -210,66 +196,60 @@ def check_way_on(
 
 
 def mdp_to_arrays(mdp: MDP) -> dict[str, npt.NDArray[Any]]:
-    """A problem as it is stored in `.npz` files: schema, horizon, initial, labels and `allowed` if it has
-    them, and one of
-
-        dense [K, S, A, S],   nexts [K, S, A],   indptr [K, S·A + 1] with all kernels' indices and weights,
-
-    K = 1 for stationary transitions, else H.
-    """
-    arrays: dict[str, npt.NDArray[Any]] = {
+    """A problem as it is stored in `.npz` files; transitions of all K kernels, one if they are stationary."""
+    stored: dict[str, npt.NDArray[Any]] = {
         "schema": np.array(SCHEMA),
         "horizon": np.array(mdp.horizon),
         "initial": mdp.initial,
     }
     match mdp.transitions:
         case Dense(kernels=kernels):
-            arrays["dense"] = kernels
+            stored["dense"] = kernels
         case Deterministic(nexts=nexts):
-            arrays["nexts"] = nexts
+            stored["nexts"] = nexts
         case transitions:
             matrices = transitions.all_csr()
-            arrays["indptr"] = np.stack([matrix.indptr for matrix in matrices]).astype(np.int64)
-            arrays["indices"] = np.concatenate([matrix.indices for matrix in matrices])
-            arrays["weights"] = np.concatenate([matrix.data for matrix in matrices])
+            stored["indptr"] = np.stack([matrix.indptr for matrix in matrices]).astype(np.int64)
+            stored["indices"] = np.concatenate([matrix.indices for matrix in matrices])
+            stored["weights"] = np.concatenate([matrix.data for matrix in matrices])
     if mdp.allowed is not None:
-        arrays["allowed"] = mdp.allowed
+        stored["allowed"] = mdp.allowed
     names = {kind: getattr(mdp.labels, kind) for kind in _LABELS}
-    return arrays | {_LABELS[kind]: np.array(given) for kind, given in names.items() if given}
+    return stored | {_LABELS[kind]: np.array(given) for kind, given in names.items() if given}
 
 
-def mdp_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> MDP:
+def mdp_from_arrays(stored: Mapping[str, npt.NDArray[Any]]) -> MDP:
     """The problem that `mdp_to_arrays` wrote, validated like any other input."""
-    missing = [name for name in ("schema", "horizon", "initial") if name not in arrays]
-    if missing or not ({"dense", "nexts", "indptr"} & set(arrays)):
+    missing = [name for name in ("schema", "horizon", "initial") if name not in stored]
+    if missing or not ({"dense", "nexts", "indptr"} & set(stored)):
         name = missing[0] if missing else "transitions"
         raise InputError(
             f"the file holds no {name}, but a stored problem needs it: write the file with save_mdp."
         )
-    if int(arrays["schema"]) != SCHEMA:
+    if int(stored["schema"]) != SCHEMA:
         raise InputError(
-            f"the file has schema {int(arrays['schema'])}, but this version reads schema {SCHEMA}: "
+            f"the file has schema {int(stored['schema'])}, but this version reads schema {SCHEMA}: "
             f"write it again, or install the version of normalfan that wrote it."
         )
-    horizon, initial = arrays["horizon"].tolist(), arrays["initial"]  # 2.7 is for the MDP to refuse
-    transitions: Any = arrays.get("dense", arrays.get("nexts"))
+    horizon, initial = stored["horizon"].tolist(), stored["initial"]  # 2.7 is for the MDP to refuse
+    transitions: Any = stored.get("dense", stored.get("nexts"))
     if transitions is None:
-        transitions = _sparse_kernels(arrays)
-    names = {kind: tuple(map(str, arrays[name])) for kind, name in _LABELS.items() if name in arrays}
-    further: Any = {"labels": Labels(**names), "allowed": arrays.get("allowed")}
+        transitions = _sparse_kernels(stored)
+    names = {kind: tuple(map(str, stored[name])) for kind, name in _LABELS.items() if name in stored}
+    further: Any = {"labels": Labels(**names), "allowed": stored.get("allowed")}
     if len(transitions) == 1:
         return MDP(transitions[0], initial, horizon, **further)
     told = None if len(transitions) == horizon else horizon  # integers with a horizon may be probabilities
     return MDP(transitions, initial, told, **further)
 
 
-def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
+def _sparse_kernels(stored: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
     kernels, start = [], 0
-    for indptr in arrays["indptr"]:
+    for indptr in stored["indptr"]:
         stop = start + int(indptr[-1])
-        kernel = sparse.csr_array((len(indptr) - 1, len(arrays["initial"])))
+        kernel = sparse.csr_array((len(indptr) - 1, len(stored["initial"])))
         # Set one by one, so that it is the MDP that refuses them if they do not fit together.
-        kernel.data, kernel.indices = arrays["weights"][start:stop], arrays["indices"][start:stop]
+        kernel.data, kernel.indices = stored["weights"][start:stop], stored["indices"][start:stop]
         kernel.indptr = indptr
         kernels.append(kernel)
         start = stop
@@ -277,7 +257,7 @@ def _sparse_kernels(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
 
 
 def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
-    numbers = read_numbers("initial", initial)
+    numbers = arrays.read_numbers("initial", initial)
     if numbers.ndim == 0:
         if numbers.dtype.kind not in "iu" or not 0 <= int(numbers) < n_states:
             raise InputError(
@@ -286,16 +266,17 @@ def _read_initial(initial: npt.ArrayLike, n_states: int) -> FloatArray:
             )
         start = np.zeros(n_states)
         start[int(numbers)] = 1.0
-        return read_only(start)
-    check_shape("initial", numbers.shape, (n_states,), "give a chance for each state, or one state's index")
-    return read_only(read_distributions("initial", numbers))
+        return arrays.read_only(start)
+    remedy = "give a chance for each state, or one state's index"
+    arrays.check_shape("initial", numbers.shape, (n_states,), remedy)
+    return arrays.read_only(arrays.read_distributions("initial", numbers))
 
 
-def _read_allowed(allowed: npt.ArrayLike | None, shape: tuple[int, int, int]) -> BoolArray | None:
+def _read_allowed(allowed: npt.ArrayLike | None, shape: Shape) -> BoolArray | None:
     """[H, S, A], or None if everything is allowed."""
     if allowed is None:
         return None
-    mask = read_numbers("allowed", allowed)
+    mask = arrays.read_numbers("allowed", allowed)
     if mask.dtype != np.bool_:
         raise InputError(
             f"allowed has dtype {mask.dtype}, but must say true or false of every action: convert it first, "
@@ -306,7 +287,7 @@ def _read_allowed(allowed: npt.ArrayLike | None, shape: tuple[int, int, int]) ->
             f"allowed has shape {list(mask.shape)}, but the problem needs {list(shape)}, or "
             f"{list(shape[1:])} for every step: reorder the axes (steps, states, actions)."
         )
-    return None if mask.all() else read_only(np.array(np.broadcast_to(mask, shape)))
+    return None if mask.all() else arrays.read_only(np.array(np.broadcast_to(mask, shape)))
 
 
 def read_names(option: str, given: Sequence[str] | None, count: int) -> tuple[str, ...] | None:

@@ -18,20 +18,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from normalfan.errors import InputError, check_whole
-from normalfan.problem.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    SparseMatrix,
-    check_dtype,
-    check_entries,
-    check_shape,
-    divide_by_sums,
-    first_index,
-    read_distributions,
-    read_numbers,
-    read_only,
-)
+from normalfan.problem import arrays
+from normalfan.problem.arrays import BoolArray, FloatArray, IntArray, Shape, SparseMatrix
 
 FULL_ENOUGH = 0.25  # from this share of non-zero probabilities on, a dense product is the better choice
 
@@ -70,7 +58,7 @@ class Dense(Transitions):
     """Kernels as a float array [K, S, A, S], which it owns."""
 
     def __init__(self, kernels: FloatArray) -> None:
-        self.kernels: FloatArray = read_only(kernels)
+        self.kernels: FloatArray = arrays.read_only(kernels)
         self.n_kernels, self.n_states, self.n_actions = kernels.shape[:3]
 
     def rows(self, step: int) -> FloatArray:
@@ -97,7 +85,7 @@ class Deterministic(Transitions):
     """Kernels as an integer array of next states [K, S, A]."""
 
     def __init__(self, nexts: npt.NDArray[np.integer[Any]]) -> None:
-        self.nexts: npt.NDArray[np.int32] = read_only(np.array(nexts, dtype=np.int32, order="C"))
+        self.nexts: npt.NDArray[np.int32] = arrays.read_only(np.array(nexts, dtype=np.int32, order="C"))
         self.n_kernels, self.n_states, self.n_actions = nexts.shape
 
     def expect(self, step: int, values: FloatArray) -> FloatArray:
@@ -122,16 +110,10 @@ def transitions_of_moves(
     rows: IntArray,
     nexts: IntArray,
     weights: FloatArray,
-    shape: tuple[int, int, int],
+    shape: Shape,
     stays: BoolArray | None = None,
 ) -> Any:
-    """What `MDP` takes, in the form that prices fastest, of a list of moves, none of them there twice.
-
-    Moves go from the rows (kernel · S + state) · A + action to next states, with probabilities as weights;
-    `shape` is [K, S, A]; rows that are true in `stays` stay where they are. Kernels that are all the same
-    become one. They are next states where every move is certain, sparse matrices where states have few
-    successors, and dense ones otherwise.
-    """
+    """What `MDP` takes, in the form that prices fastest, of different moves from rows (k · S + s) · A + a."""
     n_kernels, n_states, n_actions = shape
     height = n_states * n_actions
     if stays is not None:
@@ -143,7 +125,7 @@ def transitions_of_moves(
     kernels: Any = [stacked[k * height : (k + 1) * height] for k in range(n_kernels)]
     sizes: tuple[int, ...] = shape
     if not any((kernel != kernels[0]).nnz for kernel in kernels[1:]):
-        stacked = kernels = kernels[0]
+        stacked = kernels = kernels[0]  # they are all the same
         sizes = shape[1:]
     moves = stacked.tocoo()
     possible = moves.data != 0
@@ -165,7 +147,7 @@ def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int
     elif isinstance(source, list | tuple) and source and all(map(sparse.issparse, source)):
         transitions, stationary = _read_sparse(source), False
     else:
-        array = read_numbers("transitions", source)
+        array = arrays.read_numbers("transitions", source)
         are_nexts = array.dtype.kind in "iu" and array.ndim in (2, 3)
         stationary = array.ndim == (2 if are_nexts else 3)
         kernels: Any = _read_nexts(array, horizon) if are_nexts else _read_probabilities(array)
@@ -182,35 +164,28 @@ def read_transitions(source: Any, horizon: int | None) -> tuple[Transitions, int
 
 def _read_probabilities(array: npt.NDArray[Any]) -> FloatArray:
     if array.ndim not in (3, 4) or array.shape[-1] != array.shape[-3]:
-        remedy = "reorder or reshape the axes"
+        remedy, first = "reorder or reshape the axes", array.ndim - 3
         if array.ndim in (3, 4) and array.shape[-1] == array.shape[-2]:
-            remedy = (
-                f"if they are [A, S, S], pass np.swapaxes(transitions, {array.ndim - 3}, {array.ndim - 2})"
-            )
+            remedy = f"if they are [A, S, S], pass np.swapaxes(transitions, {first}, {first + 1})"
         raise InputError(
             f"transitions have shape {list(array.shape)}, but must be probabilities [H, S, A, S] or "
             f"[S, A, S], or integer next states [H, S, A] or [S, A]: {remedy}."
         )
-    return read_distributions("transitions", array)
+    return arrays.read_distributions("transitions", array)
 
 
 def _read_nexts(array: npt.NDArray[Any], horizon: int | None) -> npt.NDArray[Any]:
     n_states = array.shape[-2]
     # Integers [n, m, n] that are 0 and 1, with one 1 a row, may be meant as [S, A, S].
-    has_two_meanings = array.ndim == 3 and array.shape[0] == array.shape[2] and array.size > 0
-    if (
-        horizon is not None
-        and has_two_meanings
-        and np.isin(array, (0, 1)).all()
-        and (array.sum(2) == 1).all()
-    ):
+    is_cube = array.ndim == 3 and array.shape[0] == array.shape[2] and array.size > 0
+    if horizon is not None and is_cube and np.isin(array, (0, 1)).all() and (array.sum(2) == 1).all():
         raise InputError(
             f"transitions are integers {list(array.shape)} with a single 1 in each row, but could be both "
             f"probabilities [S, A, S] and next states [H, S, A]: pass probabilities as floats, or next "
             f"states without horizon."
         )
     rule = f"a next state must be an index from 0 to {n_states - 1}: check the numbering of the states"
-    check_entries("transitions", array, (array >= 0) & (array < n_states), rule)
+    arrays.check_entries("transitions", array, (array >= 0) & (array < n_states), rule)
     return array
 
 
@@ -222,7 +197,8 @@ def _read_sparse(matrices: Sequence[SparseMatrix]) -> Sparse:
             f"at least one state and one action: stack the rows as s·A + a."
         )
     for step, matrix in enumerate(matrices):
-        check_shape(f"transitions[{step}]", matrix.shape, shape, "make all kernels as large as the first")
+        remedy = "make all kernels as large as the first"
+        arrays.check_shape(f"transitions[{step}]", matrix.shape, shape, remedy)
     return Sparse([_read_kernel(step, matrix, shape[0] // shape[1]) for step, matrix in enumerate(matrices)])
 
 
@@ -232,7 +208,7 @@ def _read_kernel(step: int, matrix: SparseMatrix, n_actions: int) -> Any:
     kernel.sum_duplicates()
     bad = ~np.isfinite(kernel.data) | (kernel.data < 0)
     if bad.any():
-        entry = first_index(bad)[0]
+        entry = arrays.first_index(bad)[0]
         row = int(np.searchsorted(kernel.indptr, entry, side="right")) - 1
         raise InputError(
             f"transitions[{step}] at state {row // n_actions}, action {row % n_actions} holds "
@@ -242,19 +218,18 @@ def _read_kernel(step: int, matrix: SparseMatrix, n_actions: int) -> Any:
 
     def weights(place: tuple[int, ...]) -> FloatArray:
         start, stop = kernel.indptr[place[0] * n_actions + place[1] :][:2]
-        row: FloatArray = kernel.data[start:stop]
-        return row
+        return np.asarray(kernel.data[start:stop])
 
-    divide_by_sums(f"transitions of step {step}", kernel.sum(axis=1).reshape(-1, n_actions), weights)
+    arrays.divide_by_sums(f"transitions of step {step}", kernel.sum(axis=1).reshape(-1, n_actions), weights)
     kernel.eliminate_zeros()
     for own in (kernel.data, kernel.indices, kernel.indptr):
-        read_only(own)
+        arrays.read_only(own)
     return kernel
 
 
 def check_sparse(name: str, matrix: SparseMatrix) -> None:
     """Refuse a damaged matrix before scipy's compiled code, which trusts the indices, reads out of bounds."""
-    check_dtype(name, matrix.dtype)
+    arrays.check_dtype(name, matrix.dtype)
     again = "build the matrix again"
     indices: dict[str, tuple[npt.NDArray[Any], int]] = {}  # with the number that is too large
     if matrix.format == "coo":
@@ -268,19 +243,19 @@ def check_sparse(name: str, matrix: SparseMatrix) -> None:
         sizes = [size // block for size, block in zip(matrix.shape, blocks, strict=True)]
         major, minor = reversed(sizes) if matrix.format == "csc" else sizes
         starts = matrix.indptr.astype(np.int64)
-        check_shape(f"{name}.indptr", starts.shape, (major + 1,), again)
+        arrays.check_shape(f"{name}.indptr", starts.shape, (major + 1,), again)
         rises = np.diff(starts, prepend=0) >= 0
         rises[0] = starts[0] == 0
-        check_entries(f"{name}.indptr", starts, rises, f"must begin with 0 and never fall: {again}")
+        arrays.check_entries(f"{name}.indptr", starts, rises, f"must begin with 0 and never fall: {again}")
         n_indices, n_numbers = len(matrix.indices), len(matrix.data)
         ends = np.arange(major + 1) < major
         ends[-1] = starts[-1] == n_indices == n_numbers
         rule = f"must be the number of entries ({n_indices} indices, {n_numbers} numbers): {again}"
-        check_entries(f"{name}.indptr", starts, ends, rule)
+        arrays.check_entries(f"{name}.indptr", starts, ends, rule)
         indices = {f"{name}.indices": (matrix.indices, minor)}
     for which, (places, size) in indices.items():
         rule = f"must be from 0 to {size - 1}: {again}"
-        check_entries(which, places, (places >= 0) & (places < size), rule)
+        arrays.check_entries(which, places, (places >= 0) & (places < size), rule)
 
 
 def _fit_horizon(n_kernels: int, horizon: int | None, *, stationary: bool) -> int:

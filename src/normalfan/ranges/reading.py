@@ -18,8 +18,8 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import FloatArray, SparseMatrix, check_finite, check_shape, read_numbers
+from normalfan.problem.factored import FactoredLosses
 from normalfan.problem.losses import (
-    FactoredLosses,
     Losses,
     LossStream,
     are_rewards,

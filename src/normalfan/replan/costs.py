@@ -29,9 +29,9 @@ from normalfan.pricing.crossing import price
 from normalfan.pricing.dynamics import MovingStream
 from normalfan.pricing.stream import BLOCK_BYTES, block_rounds, price_stream
 from normalfan.problem.arrays import BoolArray, FloatArray, read_only
+from normalfan.problem.factored import FactoredLosses
 from normalfan.problem.losses import (
     ArrayLosses,
-    FactoredLosses,
     IterableLosses,
     Losses,
     LossStream,

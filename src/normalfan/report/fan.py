@@ -106,8 +106,9 @@ def draw_fan(
 
     Parameters
     ----------
-    mdp, plane : MDP, Plane
-        The problem, and where to slice its fan.
+    mdp : MDP
+    plane : Plane
+        Where to slice its fan.
     window : float or ((float, float), (float, float)), default from -0.5 to 1.5
         How far to look to either side of the origin; or from where to where on each axis.
     path : sequence of arrays [H, S, A]

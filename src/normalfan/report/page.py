@@ -56,7 +56,9 @@ def write_report(
     Parameters
     ----------
     path : str or Path
-    mdp, losses, motion : MDP or sequence of MDP, array [T, H, S, A] or LossStream, PricedMotion
+    mdp : MDP or sequence of MDP
+    losses : array [T, H, S, A] or LossStream
+    motion : PricedMotion
         What `price_stream(mdp, losses, ties=ties)` was given and returned; some losses are read again.
     title, unit, note : str
         The heading, the unit of the losses such as "$", and a sentence under the title, such as a source.

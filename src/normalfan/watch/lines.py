@@ -28,7 +28,8 @@ import numpy.typing as npt
 from normalfan.errors import InputError
 from normalfan.geometry.ties import TieRule
 from normalfan.problem.arrays import FloatArray, check_finite
-from normalfan.problem.losses import FactoredLosses, as_loss, rewards
+from normalfan.problem.factored import FactoredLosses
+from normalfan.problem.losses import as_loss, rewards
 from normalfan.problem.mdp import MDP
 from normalfan.ranges.ranging import ranging
 from normalfan.ranges.reading import Tolerance
