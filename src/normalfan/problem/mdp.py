@@ -196,7 +196,7 @@ def check_way_on(
 
 
 def mdp_to_arrays(mdp: MDP) -> dict[str, npt.NDArray[Any]]:
-    """A problem as it is stored in `.npz` files; transitions of all K kernels, one if they are stationary."""
+    """A problem as it is stored in `.npz` files, whose arrays docs/how-to/files.md lists."""
     stored: dict[str, npt.NDArray[Any]] = {
         "schema": np.array(SCHEMA),
         "horizon": np.array(mdp.horizon),

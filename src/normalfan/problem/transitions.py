@@ -113,7 +113,13 @@ def transitions_of_moves(
     shape: Shape,
     stays: BoolArray | None = None,
 ) -> Any:
-    """What `MDP` takes, in the form that prices fastest, of different moves from rows (k · S + s) · A + a."""
+    """What `MDP` takes, in the form that prices fastest, of a list of moves, none of them there twice.
+
+    Moves go from the rows (kernel · S + state) · A + action to next states, with probabilities as weights;
+    `shape` is [K, S, A]; rows that are true in `stays` stay where they are. Kernels that are all the same
+    become one. They are next states where every move is certain, sparse matrices where states have few
+    successors, and dense ones otherwise.
+    """
     n_kernels, n_states, n_actions = shape
     height = n_states * n_actions
     if stays is not None:
