@@ -76,12 +76,18 @@ def make_fleet(folder: Path, members: int = MEMBERS, days: int = DAYS) -> Path:
 
 
 def price(table: Path, out: Path, *engine: str) -> dict[str, float]:
-    """Run the command; how long it took, and what it told."""
-    start = time.perf_counter()
+    """Run the command; how long it took, it and the processes that it started, and what it told."""
+    start, before = time.perf_counter(), os.times()
     command = [sys.executable, "-m", "normalfan", "fleet", table, "--out", out, "--json", *engine]
     told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    seconds = time.perf_counter() - start
-    return {"seconds": seconds, "members_per_second": told["members"] / seconds, "total": told["total"]}
+    seconds, after = time.perf_counter() - start, os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return {
+        "seconds": seconds,
+        "cpu_seconds": spent,
+        "members_per_second": told["members"] / seconds,
+        "total": told["total"],
+    }
 
 
 @contextmanager
@@ -156,10 +162,6 @@ def main(members: int = MEMBERS, days: int = DAYS) -> None:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["make", folder, *sizes]:
-            print(
-                make_fleet(
-                    Path(folder), *([*map(int, sizes), MEMBERS, DAYS][:2] if sizes else (MEMBERS, DAYS))
-                )
-            )
+            print(make_fleet(Path(folder), *map(int, sizes)))
         case sizes:
             main(*map(int, sizes))
