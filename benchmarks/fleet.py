@@ -23,10 +23,8 @@ from pathlib import Path
 
 import numpy as np
 import polars
-from scipy.sparse import csr_array
 
-import normalfan as nf
-from normalfan.battery import HOURS, HUBS, Battery, ercot_prices
+from normalfan.battery import HUBS, Battery, ercot_prices
 from normalfan.cores import usable_cores
 from normalfan.io import save_losses, save_mdp
 from normalfan.jobs.run import ONE_THREAD
@@ -49,12 +47,6 @@ def battery(rng: np.random.Generator) -> Battery:
     )
 
 
-def sparsely(mdp: nf.MDP) -> nf.MDP:
-    """The same problem; a charge leads to two others, not to all 41."""
-    kernel = csr_array(mdp.transitions.kernels.reshape(-1, mdp.n_states))
-    return nf.MDP(kernel, mdp.initial, HOURS, labels=mdp.labels)
-
-
 def make_fleet(folder: Path, members: int = MEMBERS, days: int = DAYS) -> Path:
     """Write models and factored losses; the path of the fleet's table."""
     rng = np.random.default_rng(2021)
@@ -64,7 +56,7 @@ def make_fleet(folder: Path, members: int = MEMBERS, days: int = DAYS) -> Path:
         one, market = battery(rng), markets[HUBS[i % len(HUBS)]]
         place = Path(f"{i // IN_A_FOLDER}")
         (folder / place).mkdir(parents=True, exist_ok=True)
-        mdp = sparsely(one.mdp())
+        mdp = one.mdp()
         model, losses = place / f"model-{i}.npz", place / f"losses-{i}.npz"
         save_mdp(mdp, folder / model)
         stream = one.losses(market.prices[:days], round_names=market.dates[:days])
