@@ -23,10 +23,8 @@ from pathlib import Path
 
 import numpy as np
 import polars
-from scipy.sparse import csr_array
 
-import normalfan as nf
-from normalfan.battery import HOURS, HUBS, Battery, ercot_prices
+from normalfan.battery import HUBS, Battery, ercot_prices
 from normalfan.cores import usable_cores
 from normalfan.io import save_losses, save_mdp
 from normalfan.jobs.run import ONE_THREAD
@@ -49,12 +47,6 @@ def battery(rng: np.random.Generator) -> Battery:
     )
 
 
-def sparsely(mdp: nf.MDP) -> nf.MDP:
-    """The same problem; a charge leads to two others, not to all 41."""
-    kernel = csr_array(mdp.transitions.kernels.reshape(-1, mdp.n_states))
-    return nf.MDP(kernel, mdp.initial, HOURS, labels=mdp.labels)
-
-
 def make_fleet(folder: Path, members: int = MEMBERS, days: int = DAYS) -> Path:
     """Write models and factored losses; the path of the fleet's table."""
     rng = np.random.default_rng(2021)
@@ -64,7 +56,7 @@ def make_fleet(folder: Path, members: int = MEMBERS, days: int = DAYS) -> Path:
         one, market = battery(rng), markets[HUBS[i % len(HUBS)]]
         place = Path(f"{i // IN_A_FOLDER}")
         (folder / place).mkdir(parents=True, exist_ok=True)
-        mdp = sparsely(one.mdp())
+        mdp = one.mdp()
         model, losses = place / f"model-{i}.npz", place / f"losses-{i}.npz"
         save_mdp(mdp, folder / model)
         stream = one.losses(market.prices[:days], round_names=market.dates[:days])
@@ -76,12 +68,18 @@ def make_fleet(folder: Path, members: int = MEMBERS, days: int = DAYS) -> Path:
 
 
 def price(table: Path, out: Path, *engine: str) -> dict[str, float]:
-    """Run the command; how long it took, and what it told."""
-    start = time.perf_counter()
+    """Run the command; how long it took, it and the processes that it started, and what it told."""
+    start, before = time.perf_counter(), os.times()
     command = [sys.executable, "-m", "normalfan", "fleet", table, "--out", out, "--json", *engine]
     told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    seconds = time.perf_counter() - start
-    return {"seconds": seconds, "members_per_second": told["members"] / seconds, "total": told["total"]}
+    seconds, after = time.perf_counter() - start, os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return {
+        "seconds": seconds,
+        "cpu_seconds": spent,
+        "members_per_second": told["members"] / seconds,
+        "total": told["total"],
+    }
 
 
 @contextmanager
@@ -156,10 +154,6 @@ def main(members: int = MEMBERS, days: int = DAYS) -> None:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["make", folder, *sizes]:
-            print(
-                make_fleet(
-                    Path(folder), *([*map(int, sizes), MEMBERS, DAYS][:2] if sizes else (MEMBERS, DAYS))
-                )
-            )
+            print(make_fleet(Path(folder), *map(int, sizes)))
         case sizes:
             main(*map(int, sizes))

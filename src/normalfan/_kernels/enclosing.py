@@ -35,26 +35,64 @@ def follow_marks(marks, initial, per_step, indptr, indices, reached, faces):
 
 
 @kernel
-def extreme_prices(marks, low, high, initial, per_step, indptr, indices, weights, ahead):
-    """The least and the largest price, in advantages from `low` to `high`; ahead [2, S, 2]: room."""
-    steps, states, actions = marks.shape
-    ahead[steps & 1] = 0.0
-    for h in range(steps - 1, -1, -1):
-        here, onward = ahead[h & 1], ahead[(h + 1) & 1]
-        for s in range(states):
-            row = h * per_step + s * actions
-            here[s, 0], here[s, 1] = _extremes(h, s, row, marks, low, high, indptr, indices, weights, onward)
+def extreme_prices(marks, low, high, initial, per_step, indptr, indices, weights, reached, ahead):
+    """The least and the largest price, in advantages from `low` to `high`.
+
+    reached [H, S] and ahead [2, S, 2] are room.
+    """
+    _follow_marked(marks, initial, per_step, indptr, indices, reached)
+    if _back(marks, low, high, per_step, indptr, indices, weights, reached, ahead):
+        reached[:] = True
+        _back(marks, low, high, per_step, indptr, indices, weights, reached, ahead)
     lowest, highest = 0.0, 0.0
-    for s in range(states):
-        lowest += initial[s] * ahead[0, s, 0]
-        highest += initial[s] * ahead[0, s, 1]
+    for s in range(len(initial)):
+        if initial[s] > 0.0:
+            lowest += initial[s] * ahead[0, s, 0]
+            highest += initial[s] * ahead[0, s, 1]
     return lowest, highest
 
 
 @inner
+def _follow_marked(marks, initial, per_step, indptr, indices, reached):
+    """The states that marked actions lead to: few, as a rule."""
+    steps, states, actions = marks.shape
+    reached[:] = False
+    for s in range(states):
+        reached[0, s] = initial[s] > 0.0
+    for h in range(steps - 1):
+        for s in range(states):
+            if not reached[h, s]:
+                continue
+            row = h * per_step + s * actions
+            for a in range(actions):
+                if marks[h, s, a] != OUT:
+                    for p in range(indptr[row + a], indptr[row + a + 1]):
+                        reached[h + 1, indices[p]] = True
+
+
+@inner
+def _back(marks, low, high, per_step, indptr, indices, weights, reached, ahead):
+    """The extremes of the states that are reached; whether these may have to leave what is marked."""
+    steps, states, actions = marks.shape
+    ahead[steps & 1] = 0.0
+    any_lost = False
+    for h in range(steps - 1, -1, -1):
+        here, onward = ahead[h & 1], ahead[(h + 1) & 1]
+        for s in range(states):
+            if reached[h, s]:
+                row = h * per_step + s * actions
+                here[s, 0], here[s, 1], is_lost = _extremes(
+                    h, s, row, marks, low, high, indptr, indices, weights, onward
+                )
+                any_lost = any_lost or is_lost
+    return any_lost
+
+
+@inner
 def _extremes(h, s, row, marks, low, high, indptr, indices, weights, onward):
-    least_kept, least_allowed = np.inf, np.inf
-    least_sure, most_kept, most_allowed = np.inf, -np.inf, np.inf
+    """The least and the largest price from one state on; whether nothing marked may be allowed any more."""
+    least_kept, least_sure, most_kept = np.inf, np.inf, -np.inf
+    least_allowed, most_allowed = np.inf, np.inf
     any_sure, any_kept, any_closed = False, False, False
     for a in range(marks.shape[2]):
         mark, least, most = marks[h, s, a], low[h, s, a], high[h, s, a]
@@ -71,9 +109,9 @@ def _extremes(h, s, row, marks, low, high, indptr, indices, weights, onward):
         if mark == SURE:
             any_sure = True
             least_sure = min(least_sure, most)
-    if least_allowed == np.inf:  # then no policy is here
-        return 0.0, 0.0
     # In some reading nothing that was kept may be allowed any more: then all that is allowed counts.
     is_lost = (any_closed and not any_sure) or not any_kept
+    if least_allowed == np.inf:  # then no policy is here
+        return 0.0, 0.0, is_lost
     least = least_allowed if is_lost else least_kept
-    return least, least_sure if any_sure else most_kept if any_kept else most_allowed
+    return least, least_sure if any_sure else most_kept if any_kept else most_allowed, is_lost

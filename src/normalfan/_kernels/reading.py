@@ -327,15 +327,20 @@ def read_kernel(given, shape, reachable, per_step, indptr, indices, weights, sum
             store(room.layers, place + 3 * width, size)
 
 
-def read_days(losses: np.ndarray, ties: np.ndarray, rule: tuple[float, float], *problem: Any) -> np.ndarray:
-    """Read at most LANES losses [N,H,S,A], with an absolute rule for ties each; [4, N, H, S, A]."""
-    days, steps, states, actions = losses.shape
+def read_days(
+    losses: np.ndarray, ties: np.ndarray, rule: tuple[float, float], found: np.ndarray, *problem: Any
+) -> np.ndarray:
+    """Read at most LANES losses [N,H,S,A], with an absolute rule for ties each; [4, N, H, S, A].
+
+    ``found`` [4*LANES, H*S*A] gets them: zeros, or what other losses of this problem left there.
+    """
+    days, _, states, actions = losses.shape
     room = Room(
         *(aligned_zeros(actions * LANES) for _ in range(6)),
         marks=np.zeros(actions, np.int64),
         absolute_ties=np.resize(np.append(ties, np.repeat(ties[-1:], LANES - days)), LANES),
         layers=aligned_zeros(2 * 4 * states * LANES),
     )
-    found = np.zeros((4, days, steps * states * actions))
-    read_kernel(given(losses), losses.shape[1:], *problem, rule, room, found)
-    return found.reshape(4, *losses.shape)
+    numbers = found[: 4 * days].reshape(4, days, -1)
+    read_kernel(given(losses), losses.shape[1:], *problem, rule, room, numbers)
+    return numbers.reshape(4, *losses.shape)

@@ -186,11 +186,10 @@ class Members:
         options = {"default": default, "order": order, "horizon": horizon, "start": start}
         options |= {"rewards": rewards or None, "model": str(model)}
         options |= {"features": None if features is None else str(features)}
+        options |= {"first": first, "last": last, "against": against, "max_memory": max_memory}
         rows = polars.LazyFrame({"member": named, "losses": [str(root / name) for name in names]})
-        rows = rows.with_columns(**{name: polars.lit(value) for name, value in options.items()})
-        shared = {"first": first, "last": last, "against": against, "max_memory": max_memory}
         modules = frozenset(filter(None, [gym_module_of(str(model))]))  # named by the user, not by a table
-        return cls(rows, root, Path.cwd(), len(names), modules, shared)
+        return cls(rows, root, Path.cwd(), len(names), modules, options)
 
 
 def files_of(member: Mapping[str, Any]) -> dict[str, Path]:
@@ -240,12 +239,11 @@ def _check_rows(path: Path, rows: polars.LazyFrame, count: int) -> None:
     """Refuse an empty table, and a row without what every member needs."""
     if not count:
         raise InputError(f"{path} has no rows, but a fleet needs a member: check how it was written.")
-    missing = rows.select(polars.col(REQUIRED).is_null()).with_row_index("row", offset=1)
-    first = missing.filter(polars.any_horizontal(REQUIRED)).head(1).collect(engine="streaming")
-    for row in first.iter_rows(named=True):
-        name = next(name for name in REQUIRED if row[name])
+    lacks = [polars.when(polars.col(name).is_null()).then(polars.lit(name)) for name in REQUIRED]
+    named = rows.select(lacks=polars.coalesce(lacks)).with_row_index("row", offset=1)
+    for row, name in named.drop_nulls().head(1).collect(engine="streaming").iter_rows():
         raise InputError(
-            f"{path}, row {row['row']} has no {name}, but every member needs one: fill it in or drop the row."
+            f"{path}, row {row} has no {name}, but every member needs one: fill it in or drop the row."
         )
 
 
@@ -302,22 +300,20 @@ def _priced(member: Mapping[str, Any], load: Callable[..., MDP]) -> dict[str, An
         check_installed("gymnasium", f"{member['model']} needs it on {platform.node()}", "gym")
     try:
         mdp, stream = read_member(member, load)
-        problems: Any = mdp
-        losses: Any = stream
+        given: list[Any] = [mdp, stream]
         # One thread: the other cores are taken by other members.
         options: dict[str, Any] = {"against": member.get("against", "previous"), "threads": 1}
         if "model_of_round" in member:
-            other = partial(load, **{name: member.get(name) for name in LOADING})
-            problems, losses, moving = problems_of_rounds(
+            *given, moving = problems_of_rounds(
                 member["model_of_round"],
                 mdp,
                 stream,
-                other,
+                partial(load, **{name: member.get(name) for name in LOADING}),
                 lambda features, _: read_member({**member, "features": features}, load)[1],
                 Dialect(),
             )
             options |= moving
-        motion = price_stream(problems, losses, detail="prices", **options)
+        motion = price_stream(*given, detail="prices", **options)
     except InputError as error:
         return {"member": member["member"], "problem": str(error)}
     kinds = kinds_of_rounds(motion)

@@ -37,8 +37,8 @@ DETAILS = frozenset({*WALKED_COLUMNS, "variations"})
 
 NO_TOLERANCE = TieRule(absolute=0.0, relative=0.0, band=1.0)
 
-READING_BYTES = 2**24
-"""What readings may take at a time."""
+READING_BYTES = 2**23
+"""What readings may take at a time, unless one takes more."""
 
 
 class BlockPricer:
@@ -118,12 +118,15 @@ class BlockPricer:
         }
         unclear = np.flatnonzero(swept.near | np.append(False, swept.near[:-1]) | wide)
         unclear = unclear[unclear >= shared]
-        at_once = max(1, READING_BYTES // (40 * math.prod(self.mdp.shape)))
+        at_once = max(1, READING_BYTES // (64 * math.prod(self.mdp.shape)))  # each with the round before it
+        room = self.reader.room(2 * min(at_once, len(unclear)))
         for first in range(0, len(unclear), at_once):
-            self._read_again(losses, unclear[first : first + at_once], swept, doubts)
+            self._read_again(losses, unclear[first : first + at_once], swept, doubts, room)
         return doubts
 
-    def _read_again(self, losses: FloatArray, chosen: IntArray, swept: Swept, doubts: Columns) -> None:
+    def _read_again(
+        self, losses: FloatArray, chosen: IntArray, swept: Swept, doubts: Columns, room: FloatArray
+    ) -> None:
         """Replace the chosen rounds by what a careful reading says of them."""
         days = np.union1d(chosen, np.maximum(chosen - 1, 0))
         is_new = [
@@ -134,7 +137,7 @@ class BlockPricer:
             )
             for day in days.tolist()
         ]
-        read = self.reader.read_all(losses[days[is_new]])
+        read = self.reader.read_all(losses[days[is_new]], room)
         readings = [read[number] for number in np.cumsum(is_new) - 1]
         # Advantages are a loss whose values are 0: swept, they give the rows that these readings mean.
         rows = self.sweep_settled(np.stack([one.advantages for one in readings]), named=False)

@@ -80,6 +80,7 @@ class Tables:
             frozen(np.concatenate([kernel.data for kernel in kernels]), np.float64),
         )
 
+    @cached_property
     def problem(self) -> Problem:
         from normalfan._kernels.buffers import Problem, frozen
 
@@ -108,7 +109,7 @@ class Sweeper:
 
     def __init__(self, tables: Tables, ties: TieRule, *, details: Collection[str] = ()) -> None:
         self.options = {"detail": bool(details), "walks": not {"variations"}.issuperset(details)}
-        self.problem = tables.problem()
+        self.problem = tables.problem
         self.is_bandit = tables.mdp.shape[:2] == (1, 1)
         self.rule = near_ties(tables.mdp, ties)
 
@@ -142,13 +143,9 @@ def whole_problem(mdp: MDP) -> Problem:
 
     if mdp not in _PROBLEMS:
         every = np.arange(mdp.horizon * mdp.n_states)
-        _PROBLEMS[mdp] = (
-            Tables(mdp)
-            .problem()
-            ._replace(
-                ptr=frozen(np.append(every[:: mdp.n_states], every.size), np.int64),
-                idx=frozen(every % mdp.n_states, np.int32),
-            )
+        _PROBLEMS[mdp] = Tables(mdp).problem._replace(
+            ptr=frozen(np.append(every[:: mdp.n_states], every.size), np.int64),
+            idx=frozen(every % mdp.n_states, np.int32),
         )
     return _PROBLEMS[mdp]
 

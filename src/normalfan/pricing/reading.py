@@ -98,13 +98,21 @@ class Reader:
         """Read one loss [H, S, A] of numbers, or inf, whose sums over a horizon are finite."""
         return self.read_all(loss[None])[0]
 
-    def read_all(self, losses: FloatArray) -> list[Reading]:
-        """Read losses [N, H, S, A]."""
+    def room(self, n_losses: int) -> FloatArray:
+        """Memory for the readings of so many losses, to be used again: new memory costs more than reading."""
         from normalfan._kernels.buffers import LANES
 
-        firsts = range(0, len(losses), LANES)
-        parts = (np.ascontiguousarray(losses[first : first + LANES], np.float64) for first in firsts)
-        readings = [one for part in parts for one in self._read_in_pairs(part)]
+        return np.zeros((-(-n_losses // LANES), 4 * LANES, math.prod(self.mdp.shape)))
+
+    def read_all(self, losses: FloatArray, room: FloatArray | None = None) -> list[Reading]:
+        """Read losses [N, H, S, A]; the readings are views of the room, if there is one."""
+        from normalfan._kernels.buffers import LANES
+
+        readings: list[Reading] = []
+        for group, found in enumerate(self.room(len(losses)) if room is None else room):
+            part = losses[group * LANES : (group + 1) * LANES]
+            if len(part):
+                readings += self._read_in_pairs(np.ascontiguousarray(part, np.float64), found)
         for t, one in enumerate(readings if self.exactly else ()):
             if ((one.marks if self.everywhere else one.faces) == DOUBTFUL).any():
                 readings[t] = self._read_exactly(losses[t].astype(np.float64, copy=False))
@@ -115,13 +123,13 @@ class Reader:
         marks = np.where(exact == 0, SURE, 0).astype(np.int8)
         return Reading(exact, exact * (1 - 2 * UNIT), exact * (1 + 2 * UNIT), marks, self, exactly=True)
 
-    def _read_in_pairs(self, losses: FloatArray) -> list[Reading]:
+    def _read_in_pairs(self, losses: FloatArray, room: FloatArray) -> list[Reading]:
         from normalfan._kernels.reading import read_days
 
         exponents = _exponents(losses)
         scaled = np.ldexp(losses, -exponents[:, None, None, None]) if exponents.any() else losses
         found = read_days(
-            scaled, np.ldexp(self.ties.absolute, -exponents), (self.ties.relative, self.ties.band),
+            scaled, np.ldexp(self.ties.absolute, -exponents), (self.ties.relative, self.ties.band), room,
             self.states, self.tables.per_step, *self.tables.rows, self.sums, self.tables.twins,
         )  # fmt: skip
         readings = []
@@ -149,7 +157,7 @@ class Reader:
 
         low, high = extreme_prices(
             old.marks, new.low, new.high, self.mdp.initial, self.tables.per_step, *self.tables.rows,
-            np.empty((2, self.mdp.n_states, 2)),
+            np.empty(old.marks.shape[:2], dtype=bool), np.zeros((2, self.mdp.n_states, 2)),
         )  # fmt: skip
         differ = high - low > 2 * self.rounding * high
         return (
@@ -168,8 +176,10 @@ def _crossing_is_open(old: Marks, new: Marks) -> bool:
 
 def _exponents(losses: FloatArray) -> IntArray:
     """[n]: losses near the ends of the range of floats are read in other units, which costs no digit."""
-    sizes = np.abs(losses).reshape(len(losses), -1)
-    largest = np.where(sizes < np.inf, sizes, 0.0).max(axis=1)
+    flat = losses.reshape(len(losses), -1)
+    largest = np.maximum(flat.max(axis=1), -flat.min(axis=1))
+    if np.isinf(largest).any():
+        largest = np.where(np.isinf(flat), 0.0, np.abs(flat)).max(axis=1)
     return np.where(largest > 2.0**1000, 8, np.where((largest > 0.0) & (largest < 2.0**-400), -600, 0))
 
 
