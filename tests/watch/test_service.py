@@ -23,7 +23,8 @@ from normalfan.replan.rules import parse_rule
 from normalfan.watch import Watcher, open_journal
 from normalfan.watch.journal import read_progress
 
-RULES = (Accumulated(2.0), Cusum(1.5, 0.4), SingleDay(1.2), SingleDay(0.0), Periodic(1), Periodic(3))
+RULES = (Accumulated(1.9713), Cusum(1.4871, 0.4), SingleDay(1.2), SingleDay(0.0), Periodic(1), Periodic(3))
+"""No sum of round prices meets these thresholds: where one does, the last bit of a price decides."""
 
 
 def services(watched: Watched) -> list[dict[str, Any]]:
