@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from soaking import repeated
 
 import normalfan as nf
 
-SECONDS = 120.0 if os.environ.get("SOAK") else 1.0
+SECONDS = repeated(1.0, 120.0)
 SHOP = nf.MDP(np.array([[0, 1], [1, 0]]), 0, 2, labels=nf.Labels(states=("open", "closed")))
 LOSSES = nf.ArrayLosses(np.arange(24.0).reshape(3, 2, 2, 2), round_names=("mon", "tue", "wed"))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from forbidden import Listed, listed
+from soaking import repeated
 
 import normalfan as nf
 from normalfan.learners import FaceTracker, Oracle, RandomPoint, RandomVertex
 
-CHUNKS, IN_CHUNK = 5, 110
+CHUNKS, IN_CHUNK = repeated(2, 5), 110
 COLUMNS = (
     "prices",
     "values",
