@@ -17,7 +17,8 @@ test: .venv/.installed-dev
 # thousands of near-ties, thousands of small problems against exact answers.
 soak: .venv/.installed-dev
 	SOAK=1 $(BIN)/python -m pytest tests/watch/test_kill.py tests/jobs/test_cluster.py \
-	  tests/pricing tests/ranges/test_enumeration.py tests/watch/test_journal.py tests/test_mutations.py
+	  tests/pricing tests/ranges/test_enumeration.py tests/watch/test_journal.py tests/test_mutations.py \
+	  tests/io tests/test_files.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .

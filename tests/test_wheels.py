@@ -36,8 +36,13 @@ REFUSALS = {
 }
 
 
-def test_the_product_alone(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    commands = new_environment(tmp_path / "alone", build_wheels(tmp_path)["normalfan"])
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return build_wheels(tmp_path_factory.mktemp("wheels"))
+
+
+def test_the_product_alone(wheels: dict[str, Path], tmp_path: Path, subtests: pytest.Subtests) -> None:
+    commands = new_environment(tmp_path / "alone", wheels["normalfan"])
     with subtests.test("demo"):
         demo = run_there(commands, tmp_path, "demo", "--export", ".")
         assert "(storm Uri)" in demo.stdout, demo.stderr
@@ -64,8 +69,7 @@ def test_the_product_alone(tmp_path: Path, subtests: pytest.Subtests) -> None:
             assert not (tmp_path / "page.html").exists()
 
 
-def test_the_companion_beside_it(tmp_path: Path) -> None:
-    wheels = build_wheels(tmp_path)
+def test_the_companion_beside_it(wheels: dict[str, Path], tmp_path: Path) -> None:
     for name, path in wheels.items():
         with zipfile.ZipFile(path) as wheel:
             folders = {file.partition("/")[0] for file in wheel.namelist()}
