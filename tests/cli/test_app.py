@@ -98,17 +98,15 @@ def test_a_page_or_picture_without_its_extra_is_refused_before_the_work(
     assert answer.err.endswith(f"pip install 'normalfan[{extra}]'.\n")
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     "command", ["demo", "price", "range", "fan", "watch", "replan", "fleet", "reproduce"]
 )
 def test_help_has_an_example(command: str) -> None:
-    result = run(command, "--help")
-    assert result.returncode == 0
-    assert f"Example:  normalfan {command}" in result.stdout
+    answer = call(command, "--help")
+    assert answer.code == 0
+    assert f"Example:  normalfan {command}" in answer.out
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -118,11 +116,11 @@ def test_help_has_an_example(command: str) -> None:
     ],
 )
 def test_bad_input_is_a_sentence_and_an_exit_code(arguments: tuple[str, ...]) -> None:
-    result = run(*arguments)
-    assert result.returncode == 2
-    assert "Traceback" not in result.stderr
-    assert result.stderr.strip()
-    assert not result.stdout
+    answer = call(*arguments)
+    assert answer.code == 2
+    assert "Traceback" not in answer.err
+    assert answer.err.strip()
+    assert not answer.out
 
 
 @pytest.mark.processes
