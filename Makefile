@@ -18,7 +18,7 @@ test: .venv/.installed-dev
 soak: .venv/.installed-dev
 	SOAK=1 $(BIN)/python -m pytest tests/watch/test_kill.py tests/jobs/test_cluster.py \
 	  tests/pricing tests/ranges/test_enumeration.py tests/watch/test_journal.py tests/test_mutations.py \
-	  tests/io tests/test_files.py
+	  tests/io tests/test_files.py tests/replan/test_library.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .

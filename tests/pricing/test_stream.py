@@ -14,7 +14,7 @@ from normalfan.pricing.blocks import DETAILS
 from normalfan.pricing.moving import MOVED_DETAILS
 from normalfan_paper.linear_program import LP_TOLERANCE, lp_price
 
-CHUNKS, PROBLEMS_PER_CHUNK = repeated(6, 20), 100
+CHUNKS, PROBLEMS_PER_CHUNK = repeated(4, 20), 100
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

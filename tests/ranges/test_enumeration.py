@@ -11,7 +11,7 @@ from soaking import repeated
 
 import normalfan as nf
 
-BATCHES, BATCH = repeated(6, 20), 60  # 360 problems, or 1,200
+BATCHES, BATCH = repeated(4, 20), 60  # 240 problems, or 1,200
 
 
 def seeds(batch: int) -> range:
