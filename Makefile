@@ -14,11 +14,11 @@ test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Hours of luck in minutes: at least 200 kills of a watch, every bit of a file flipped, tens of
-# thousands of near-ties.
+# thousands of near-ties, thousands of small problems against exact answers.
 soak: .venv/.installed-dev
 	SOAK=1 $(BIN)/python -m pytest tests/watch/test_kill.py tests/jobs/test_cluster.py \
-	  tests/pricing/test_reading.py tests/pricing/test_monitor.py tests/watch/test_journal.py \
-	  tests/test_mutations.py
+	  tests/pricing tests/ranges/test_enumeration.py tests/watch/test_journal.py tests/test_mutations.py \
+	  tests/io tests/test_files.py tests/replan/test_library.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flips import flips
 from sentences import check_refusal
 
 import normalfan as nf
@@ -102,17 +103,15 @@ def test_arrays_come_back_also_from_a_file_of_numpy() -> None:
     assert same(unpack_arrays(file.getvalue(), "x"), ARRAYS)
 
 
-def test_every_flipped_bit_is_refused_or_changes_nothing() -> None:
+def test_a_flipped_bit_is_refused_or_changes_nothing() -> None:
     packed = pack_arrays(ARRAYS)
-    for bit in range(8 * len(packed)):
-        damaged = bytearray(packed)
-        damaged[bit // 8] ^= 1 << bit % 8
+    for number, damaged in enumerate(flips(packed)):
         try:
-            found = unpack_arrays(bytes(damaged), "x.npz")
+            found = unpack_arrays(damaged, "x.npz")
         except nf.InputError as error:
             assert str(error).startswith("x.npz ")  # noqa: PT017
         else:
-            assert same({name: found[name] for name in ARRAYS}, ARRAYS), bit
+            assert same({name: found[name] for name in ARRAYS}, ARRAYS), number
 
 
 def test_a_sound_archive_with_other_content_fails_its_checksum() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import call, run
+from command_line import call
 from sentences import SENTENCE, check_refusal
 
 import normalfan as nf
@@ -400,18 +400,15 @@ def test_a_command_refuses_a_mistake_in_one_sentence(name: str, folder: Path) ->
     mistake = MISTAKES[name]
     before = laid_out(mistake, folder)
     words = shlex.split(str(mistake.command))
-    if words[0] == "watch" or mistake.arrives:  # which needs a standard input of its own
-        ended = run(*words, stdin=mistake.arrives)
-        code, out, err = ended.returncode, ended.stdout, ended.stderr
-    else:
-        answer = call(*words, "--out", "out.csv")
-        code, out, err = answer.code, answer.out, answer.err
-    assert code == 2
-    told = [line for line in err.splitlines() if "compiling its kernels" not in line]
-    assert len(told) == 1, err
+    if words[0] != "watch" and not mistake.arrives:
+        words += ["--out", "out.csv"]
+    answer = call(*words, stdin=mistake.arrives)
+    assert answer.code == 2
+    told = [line for line in answer.err.splitlines() if "compiling its kernels" not in line]
+    assert len(told) == 1, answer.err
     assert re.fullmatch("normalfan: " + SENTENCE, told[0]), told
     assert mistake.names in told[0]
-    assert out == "" or name == "lines that are all bad"  # which are told as they come
+    assert answer.out == "" or name == "lines that are all bad"  # which are told as they come
     assert contents(folder) == before
 
 
@@ -446,12 +443,12 @@ def test_a_state_of_another_rule_is_refused(folder: Path) -> None:
     laid_out(Mistake(""), folder)
     kept = [*shlex.split(WATCH), "--state", "state", "--out", "prices.jsonl", "--rule"]
     line = json.dumps({"round": 1, "loss": np.zeros((2, 2, 2)).tolist()})
-    assert run(*kept, "accumulated:200", stdin=line).returncode == 0
+    assert call(*kept, "accumulated:200", stdin=line).code == 0
     before = contents(folder)
-    refused = run(*kept, "periodic:7", stdin=line)
-    assert refused.returncode == 2
-    assert re.fullmatch("normalfan: " + SENTENCE, refused.stderr.strip())
-    assert "accumulated:200" in refused.stderr
+    refused = call(*kept, "periodic:7", stdin=line)
+    assert refused.code == 2
+    assert re.fullmatch("normalfan: " + SENTENCE, refused.err.strip())
+    assert "accumulated:200" in refused.err
     assert contents(folder) == before
 
 

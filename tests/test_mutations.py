@@ -1,6 +1,6 @@
 """Files with random damage: our error, or a result; what carries a checksum is never silently different.
 
-A second for each kind of file; with `SOAK=1`, as in `make soak`, two minutes for each.
+Half a second for each kind of file; with `SOAK=1`, as in `make soak`, two minutes for each.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from soaking import repeated
 
 import normalfan as nf
 
-SECONDS = 120.0 if os.environ.get("SOAK") else 1.0
+SECONDS = repeated(0.5, 120.0)
 SHOP = nf.MDP(np.array([[0, 1], [1, 0]]), 0, 2, labels=nf.Labels(states=("open", "closed")))
 LOSSES = nf.ArrayLosses(np.arange(24.0).reshape(3, 2, 2, 2), round_names=("mon", "tue", "wed"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars
 import pytest
-from wheels import build_wheels, new_environment, run_there
+from wheels import build_wheels, new_environment, run_all_there, run_there
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
 
@@ -36,8 +36,13 @@ REFUSALS = {
 }
 
 
-def test_the_product_alone(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    commands = new_environment(tmp_path / "alone", build_wheels(tmp_path)["normalfan"])
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return build_wheels(tmp_path_factory.mktemp("wheels"))
+
+
+def test_the_product_alone(wheels: dict[str, Path], tmp_path: Path, subtests: pytest.Subtests) -> None:
+    commands = new_environment(tmp_path / "alone", wheels["normalfan"])
     with subtests.test("demo"):
         demo = run_there(commands, tmp_path, "demo", "--export", ".")
         assert "(storm Uri)" in demo.stdout, demo.stderr
@@ -55,17 +60,16 @@ def test_the_product_alone(tmp_path: Path, subtests: pytest.Subtests) -> None:
         watched = run_there(commands, tmp_path, "watch", "model.npz", *FILES[2:], stdin=lines)
         assert watched.returncode == 0, watched.stderr
         assert len([json.loads(line) for line in watched.stdout.splitlines()]) == DAYS
-    for arguments, remedy in REFUSALS.items():
+    answers = run_all_there(commands, tmp_path, list(REFUSALS))
+    for (arguments, remedy), (code, told) in zip(REFUSALS.items(), answers, strict=True):
         with subtests.test(" ".join(arguments)):
-            refused = run_there(commands, tmp_path, *arguments)
-            assert "Traceback" not in refused.stderr
-            assert remedy in refused.stderr.splitlines()[-1]
-            assert refused.returncode == 2
-            assert not (tmp_path / "page.html").exists()
+            assert "Traceback" not in told
+            assert remedy in told.splitlines()[-1]
+            assert code == 2
+    assert not (tmp_path / "page.html").exists()
 
 
-def test_the_companion_beside_it(tmp_path: Path) -> None:
-    wheels = build_wheels(tmp_path)
+def test_the_companion_beside_it(wheels: dict[str, Path], tmp_path: Path) -> None:
     for name, path in wheels.items():
         with zipfile.ZipFile(path) as wheel:
             folders = {file.partition("/")[0] for file in wheel.namelist()}

@@ -26,13 +26,12 @@ def test_demo_tells_the_story_of_the_battery(tmp_path: Path) -> None:
     assert page.stat().st_size > 1e6
 
 
-@pytest.mark.processes
 @pytest.mark.slow
 def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
     """The same days by the demo, in Python, from the exported files, and line by line."""
     page, folder = tmp_path / "battery.html", tmp_path / "battery"
-    demo = run("demo", "--json", "--report", str(page), "--export", str(folder))
-    document = json.loads(demo.stdout)
+    demo = call("demo", "--json", "--report", page, "--export", folder)
+    document = json.loads(demo.out)
     battery, market = Battery(), ercot_prices()
     expected = nf.price_stream(battery.mdp(), battery.losses(market.prices))
     assert [day["price"] for day in document["rounds"]] == expected.prices.tolist()
@@ -44,7 +43,7 @@ def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
         "--features",
         str(folder / "features.csv"),
     )
-    priced = json.loads(run("price", *files, "--json").stdout)
+    priced = json.loads(call("price", *files, "--json").out)
     assert priced["summary"]["total"] == pytest.approx(expected.total, rel=1e-12)
     assert [day["round"] for day in priced["rounds"]] == list(market.dates)
 
@@ -52,8 +51,8 @@ def test_demo_python_price_and_watch_agree(tmp_path: Path) -> None:
         json.dumps({"round": t, "theta": [*day, 1.0]}) + "\n"
         for t, day in enumerate(market.prices[:60].tolist())
     )
-    watched = run("watch", files[0], *files[2:], stdin=lines)
-    prices = [json.loads(line)["price"] for line in watched.stdout.splitlines()]
+    watched = call("watch", files[0], *files[2:], stdin=lines)
+    prices = [json.loads(line)["price"] for line in watched.out.splitlines()]
     assert prices == pytest.approx(expected.prices[:60], rel=1e-12)
 
 
@@ -99,17 +98,15 @@ def test_a_page_or_picture_without_its_extra_is_refused_before_the_work(
     assert answer.err.endswith(f"pip install 'normalfan[{extra}]'.\n")
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     "command", ["demo", "price", "range", "fan", "watch", "replan", "fleet", "reproduce"]
 )
 def test_help_has_an_example(command: str) -> None:
-    result = run(command, "--help")
-    assert result.returncode == 0
-    assert f"Example:  normalfan {command}" in result.stdout
+    answer = call(command, "--help")
+    assert answer.code == 0
+    assert f"Example:  normalfan {command}" in answer.out
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -119,11 +116,11 @@ def test_help_has_an_example(command: str) -> None:
     ],
 )
 def test_bad_input_is_a_sentence_and_an_exit_code(arguments: tuple[str, ...]) -> None:
-    result = run(*arguments)
-    assert result.returncode == 2
-    assert "Traceback" not in result.stderr
-    assert result.stderr.strip()
-    assert not result.stdout
+    answer = call(*arguments)
+    assert answer.code == 2
+    assert "Traceback" not in answer.err
+    assert answer.err.strip()
+    assert not answer.out
 
 
 @pytest.mark.processes

@@ -20,7 +20,8 @@ from normalfan.report import write_fan
 from normalfan.report.fan import Plane, draw_fan
 
 BATTERY = Battery(100.0, 50.0, 5)
-PRICES = np.random.default_rng(6).normal(40, 30, size=(6, 24))
+PRICES = np.random.default_rng(6).normal(40, 30, size=(6, 6)).repeat(4, axis=1)
+"""A price for every four hours: one for every hour makes thousands of plans, which take seconds to draw."""
 
 
 @pytest.fixture(scope="module")

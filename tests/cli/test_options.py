@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +29,8 @@ def losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return text
 
 
-def priced(*arguments: object) -> list[dict[str, Any]]:
-    answer = call("price", *arguments, *COMMON)
+def priced(*arguments: object, stdin: str = "") -> list[dict[str, Any]]:
+    answer = call("price", *arguments, *COMMON, stdin=stdin)
     assert answer.code == 0, answer.err
     rounds: list[dict[str, Any]] = json.loads(answer.out)["rounds"]
     return rounds
@@ -42,7 +40,7 @@ def prices(rounds: list[dict[str, Any]]) -> list[float]:
     return [one["price"] for one in rounds]
 
 
-def test_the_same_problem_said_otherwise(losses: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_problem_said_otherwise(losses: str) -> None:
     expected = priced("model.csv", "losses.csv")
     assert sum(prices(expected)) > 0
     Path("model;.csv").write_text(MODEL.replace(",", ";").replace(".", ","))
@@ -58,10 +56,8 @@ def test_the_same_problem_said_otherwise(losses: str, monkeypatch: pytest.Monkey
     assert prices(priced("model.csv", "unnamed.csv", "--rewards")) == prices(expected)
     both = call("price", "model.csv", "rewards.csv", "--rewards", *COMMON)
     assert (both.code, "calls its numbers rewards" in both.err) == (2, True)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(losses.encode())))
-    assert priced("model.csv", "-") == expected
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(MODEL.encode())))
-    assert priced("-", "losses.csv") == expected
+    assert priced("model.csv", "-", stdin=losses) == expected
+    assert priced("-", "losses.csv", stdin=MODEL) == expected
 
 
 @pytest.mark.usefixtures("losses")

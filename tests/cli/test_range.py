@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command_line import call, run
+from command_line import call
 from watching import Watched
 
 import normalfan as nf
@@ -217,12 +217,11 @@ def test_entries_of_losses_that_are_not_factored(folder: Path) -> None:
 
 
 def watched(*arguments: str, lines: str) -> str:
-    ended = run("watch", "model.npz", "--features", "features.csv", *arguments, stdin=lines)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+    ended = call("watch", "model.npz", "--features", "features.csv", *arguments, stdin=lines)
+    assert ended.code == 0, ended.err
+    return ended.out
 
 
-@pytest.mark.processes
 def test_a_watch_says_how_near_the_wall_is_and_repeats_itself_to_the_byte(battery: Any, folder: Path) -> None:
     mdp, losses = battery
     lines = [

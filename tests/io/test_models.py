@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flips import flips
 from problems import random_problem
 from scipy.sparse import csr_array
 from sentences import check_refusal
@@ -160,23 +161,22 @@ def test_a_horizon_is_a_whole_number(horizon: object, tmp_path: Path) -> None:
     check_refusal(lambda: load(tmp_path / "odd.npz"), "odd.npz")
 
 
-def test_every_flipped_bit_of_a_stored_problem(tmp_path: Path) -> None:
+def test_a_flipped_bit_of_a_stored_problem(tmp_path: Path) -> None:
     """An error of ours, or the same problem where the format ignores the bit."""
     mdp = nf.MDP(csr_array([[0.0, 1.0], [1.0, 0.0]]), 0, 2)
     path = tmp_path / "m.npz"
     nf.io.save_mdp(mdp, path)
     whole = path.read_bytes()
-    refused = 0
-    for bit in range(8 * len(whole)):
-        damaged = bytearray(whole)
-        damaged[bit // 8] ^= 1 << bit % 8
+    refused = []
+    for damaged in flips(whole):
         try:
-            back = mdp_from_arrays(unpack_arrays(bytes(damaged), "m.npz"))
+            back = mdp_from_arrays(unpack_arrays(damaged, "m.npz"))
         except nf.InputError:
-            refused += 1
+            refused.append(True)
         else:
-            assert (back.fingerprint, back.labels) == (mdp.fingerprint, mdp.labels), bit
-    assert refused > 4 * len(whole)
+            refused.append(False)
+            assert (back.fingerprint, back.labels) == (mdp.fingerprint, mdp.labels), len(refused)
+    assert np.mean(refused) > 0.5
 
 
 def test_what_is_declared_must_fit_into_memory(tmp_path: Path) -> None:

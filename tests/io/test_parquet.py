@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from flips import flips
 from sentences import check_refusal
 
 import normalfan as nf
@@ -15,22 +16,20 @@ from normalfan.io import frames
 from normalfan.io.frames import checksums
 
 
-def test_every_flipped_bit_of_our_files_is_refused_or_changes_nothing(tmp_path: Path) -> None:
+def test_a_flipped_bit_of_our_files_is_refused_or_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "m.parquet"
     mdp = nf.MDP(np.array([[0, 1], [1, 0]]), 0, 1)
     nf.io.save_mdp(mdp, path)
     whole = path.read_bytes()
-    ignored = 0
-    for bit in range(8 * len(whole)):
-        damaged = bytearray(whole)
-        damaged[bit // 8] ^= 1 << bit % 8
-        stored, _, digest = checksums(bytes(damaged))
-        if stored == digest:  # the flip hid the checksum itself
-            ignored += 1
+    ignored = []
+    for damaged in flips(whole):
+        stored, _, digest = checksums(damaged)
+        ignored.append(stored == digest)  # the flip hid the checksum itself
+        if ignored[-1]:
             path.write_bytes(damaged)
             with suppress(nf.InputError):
-                assert nf.io.load_mdp(path).fingerprint == mdp.fingerprint, bit
-    assert 0 < ignored < 8 * 100
+                assert nf.io.load_mdp(path).fingerprint == mdp.fingerprint, len(ignored)
+    assert 0 < sum(ignored) < 100 * len(ignored) / len(whole)
     path.write_bytes(whole.replace(b"probability", b"probabilitx"))
     check_refusal(lambda: nf.io.load_mdp(path), "m.parquet is damaged")
 

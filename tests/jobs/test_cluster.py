@@ -24,6 +24,7 @@ from jobs_support import (
     write_fleet,
 )
 from sentences import check_refusal
+from soaking import SOAK
 
 from normalfan.errors import InputError, WorkStopped
 from normalfan.jobs import Cell, Cluster, Members, Serial, Store, cluster, fleet, run_cells
@@ -195,7 +196,7 @@ def test_whatever_is_killed_the_same_command_ends_with_every_cell(parts: Parts, 
 
 @pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.skipif(not os.environ.get("SOAK"), reason="minutes long: set SOAK=1")
+@pytest.mark.skipif(not SOAK, reason="minutes long: set SOAK=1")
 def test_after_thirty_kills_nothing_is_lost_or_doubled(
     parts: Parts, tmp_path: Path, rng: np.random.Generator
 ) -> None:

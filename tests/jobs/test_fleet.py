@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars
 import pytest
-from command_line import run
+from command_line import call
 from problems import random_problem
 from sentences import check_refusal
 
@@ -103,12 +103,12 @@ def test_members_are_priced_against_older_plans(fleet: Path, tmp_path: Path, aga
         mdp = load_mdp(fleet.parent / f"{row['member']}.npz")
         losses = np.load(fleet.parent / f"{row['member']}.npy")
         assert row["price"] == nf.price_stream(mdp, losses, against=against).prices.tolist()
-    said = run(
+    said = call(
         "fleet", str(fleet), "--against", str(against), "--workers", "1", "--out", str(tmp_path / "out")
     )
-    assert "the plan of " + {"first": "the first round", 2: "2 rounds before"}[against] in said.stdout
-    told = run("fleet", str(fleet), "--against", "0", "--workers", "1", "--out", str(tmp_path / "out"))
-    assert "--against is '0'" in told.stderr
+    assert "the plan of " + {"first": "the first round", 2: "2 rounds before"}[against] in said.out
+    told = call("fleet", str(fleet), "--against", "0", "--workers", "1", "--out", str(tmp_path / "out"))
+    assert "--against is '0'" in told.err
 
 
 def test_results_depend_on_the_readers_and_not_on_the_engines() -> None:
@@ -161,18 +161,16 @@ def test_a_member_may_say_that_its_rounds_are_to_be_sorted(tmp_path: Path) -> No
     assert totals == {"file": 1, "sorted": 5, "backwards": None, "unsaid": None}
 
 
-@pytest.mark.processes
 def test_no_member_takes_more_memory_than_the_command_allows(fleet: Path, tmp_path: Path) -> None:
-    told = run("fleet", str(fleet), "--max-memory", "100", "--out", str(tmp_path / "out"), "--workers", "1")
-    assert told.returncode == 1
-    assert "may take at most 100: check its sizes, or raise max_memory (--max-memory)" in told.stderr
-    told = run("fleet", str(fleet), "--unit", "$", "--out", str(tmp_path / "out"), "--workers", "1")
-    assert told.returncode == 0  # nothing of the first run is kept as a result of this one
+    told = call("fleet", str(fleet), "--max-memory", "100", "--out", str(tmp_path / "out"), "--workers", "1")
+    assert told.code == 1
+    assert "may take at most 100: check its sizes, or raise max_memory (--max-memory)" in told.err
+    told = call("fleet", str(fleet), "--unit", "$", "--out", str(tmp_path / "out"), "--workers", "1")
+    assert told.code == 0  # nothing of the first run is kept as a result of this one
     total = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial()).totals.total
-    assert f"cost {amount(total, '$')} in all." in told.stdout
+    assert f"cost {amount(total, '$')} in all." in told.out
 
 
-@pytest.mark.processes
 def test_a_member_that_cannot_be_priced_is_named_and_the_others_are_priced(
     fleet: Path, tmp_path: Path
 ) -> None:
@@ -183,10 +181,10 @@ def test_a_member_that_cannot_be_priced_is_named_and_the_others_are_priced(
     problems = dict(result.totals.problem_list)
     assert sorted(problems) == ["m2", "m5"]
     assert "m5.npz cannot be read (No such file or directory)" in problems["m5"]
-    told = run("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1")
-    assert told.returncode == 1
-    assert "m5: " in told.stderr
-    assert "5 members" in told.stdout
+    told = call("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1")
+    assert told.code == 1
+    assert "m5: " in told.err
+    assert "5 members" in told.out
 
 
 def test_a_file_that_only_the_client_sees_fails_and_leaves_no_result(fleet: Path) -> None:
@@ -195,21 +193,20 @@ def test_a_file_that_only_the_client_sees_fails_and_leaves_no_result(fleet: Path
     check_refusal(cell.compute, "m3.npy")
 
 
-@pytest.mark.processes
 def test_some_rounds_of_every_member(fleet: Path, tmp_path: Path) -> None:
     command = ("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1", "--json")
-    told = run(*command, "--from", "1", "--to", "2")
-    assert told.returncode == 0, told.stderr
+    told = call(*command, "--from", "1", "--to", "2")
+    assert told.code == 0, told.err
     motions = []
     for i in range(7):
         mdp = load_mdp(fleet.parent / f"m{i}.npz")
         stream = open_losses(fleet.parent / f"m{i}.npy", mdp, first=1, last=2)
         motions.append(nf.price_stream(mdp, stream))
-    totals = json.loads(told.stdout)
+    totals = json.loads(told.out)
     assert totals["total"] == math.fsum(motion.total for motion in motions)
     assert totals["rounds"] == sum(len(motion.prices) for motion in motions)
-    none = run(*command, "--from", "1000")
-    assert (none.returncode, "no round lies from 1000" in none.stdout) == (1, True)
+    none = call(*command, "--from", "1000")
+    assert (none.code, "no round lies from 1000" in none.out) == (1, True)
 
 
 def test_a_dataset_of_streams_for_one_model(tmp_path: Path, rng: np.random.Generator) -> None:
@@ -256,11 +253,10 @@ def test_a_fleet_of_which_nothing_could_be_computed(tmp_path: Path) -> None:
     assert totals.costliest == ()
 
 
-@pytest.mark.processes
 def test_the_command_speaks_json(fleet: Path, tmp_path: Path) -> None:
-    told = run("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1", "--json")
-    assert told.returncode == 0, told.stderr
-    document = json.loads(told.stdout)
+    told = call("fleet", str(fleet), "--out", str(tmp_path / "out"), "--workers", "1", "--json")
+    assert told.code == 0, told.err
+    document = json.loads(told.out)
     result = price_fleet(Members.of_table(fleet), tmp_path / "out", Serial())
     assert document["total"] == result.totals.total
     assert document["cells"] == {"finished": 1, "reused": 0, "failed": 0, "damaged": 0}
@@ -310,7 +306,6 @@ def test_the_memory_of_the_client_does_not_grow_with_the_fleet(
     assert peak(4000) < 1.3 * peak(400)
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("arguments", "where"),
     [
@@ -324,7 +319,7 @@ def test_the_memory_of_the_client_does_not_grow_with_the_fleet(
     ],
 )
 def test_bad_commands_are_a_sentence(arguments: tuple[str, ...], where: str) -> None:
-    told = run("fleet", *arguments)
-    assert told.returncode == 2
-    assert where in told.stderr
-    assert "Traceback" not in told.stderr
+    told = call("fleet", *arguments)
+    assert told.code == 2
+    assert where in told.err
+    assert "Traceback" not in told.err

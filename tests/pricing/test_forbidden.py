@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from forbidden import Listed, listed
+from soaking import repeated
 
 import normalfan as nf
 from normalfan.learners import FaceTracker, Oracle, RandomPoint, RandomVertex
 
-CHUNKS, IN_CHUNK = 5, 110
+CHUNKS, IN_CHUNK = repeated(2, 5), 110
 COLUMNS = (
     "prices",
     "values",
@@ -85,7 +86,7 @@ def test_streams_agree_with_lists_of_allowed_policies(chunk: int, moving: bool) 
 def test_long_streams_are_their_crossings(kind: str, rounds: int) -> None:
     """Across the blocks of the sweeps, in threads, round by round; next to rounds that forbid nothing."""
     found = 0
-    for seed in range(12):
+    for seed in range(repeated(5, 12)):
         problem = listed(seed * 7 + 1, rounds=rounds)
         if kind not in problem.kinds:
             continue

@@ -15,7 +15,6 @@ STEPS = ("morning", "evening")
 DAYS = ("2021-02-14", "2021-02-15", "2021-02-16")
 SHOP = nf.MDP(np.array([[0, 0]]), 0, horizon=2, labels=nf.Labels(steps=STEPS))
 ROUNDS = np.array([[[0, 1], [0, 1]], [[2, 0], [0, 1]], [[0, 1], [3, 0]]], dtype=float).reshape(3, 2, 1, 2)
-MOTION = nf.price_stream(SHOP, nf.ArrayLosses(ROUNDS, round_names=DAYS))
 
 FULL = [
     "by_step",
@@ -26,11 +25,16 @@ FULL = [
 ]
 
 
-def test_frames_carry_the_names_of_rounds_and_steps() -> None:
-    frame = MOTION.to_frame()
+@pytest.fixture(scope="module")
+def named() -> nf.PricedMotion:
+    return nf.price_stream(SHOP, nf.ArrayLosses(ROUNDS, round_names=DAYS))
+
+
+def test_frames_carry_the_names_of_rounds_and_steps(named: nf.PricedMotion) -> None:
+    frame = named.to_frame()
     assert frame["round"].to_list() == list(DAYS)
     assert frame["price"].to_list() == [0.0, 2.0, 4.0]
-    by_step = MOTION.to_frame(long=True)
+    by_step = named.to_frame(long=True)
     assert by_step.rows() == [
         (day, step, part)
         for day, parts in zip(DAYS, ((0.0, 0.0), (2.0, 0.0), (1.0, 3.0)), strict=True)
@@ -39,48 +43,48 @@ def test_frames_carry_the_names_of_rounds_and_steps() -> None:
     assert by_step.columns == ["round", "step", "price"]
 
 
-def test_frames_number_what_has_no_name() -> None:
+def test_frames_number_what_has_no_name(named: nf.PricedMotion) -> None:
     motion = nf.price_stream(nf.MDP(np.array([[0, 0]]), 0, horizon=2), ROUNDS)
     assert motion.to_frame()["round"].to_list() == [0, 1, 2]
     assert motion.to_frame(long=True).rows()[3:] == [(1, 1, 0.0), (2, 0, 1.0), (2, 1, 3.0)]
     assert motion.round_names is motion.labels.steps is None
-    assert (motion.round_name(2), MOTION.round_name(2)) == ("2", "2021-02-16")
+    assert (motion.round_name(2), named.round_name(2)) == ("2", "2021-02-16")
 
 
 @pytest.mark.parametrize("name", FULL)
-def test_prices_alone_refuse_the_rest(name: str) -> None:
+def test_prices_alone_refuse_the_rest(name: str, named: nf.PricedMotion) -> None:
     motion = nf.price_stream(SHOP, ROUNDS, detail="prices")
     for one in (motion, pickle.loads(pickle.dumps(motion))):  # noqa: S301
-        np.testing.assert_array_equal(one.prices, MOTION.prices)
+        np.testing.assert_array_equal(one.prices, named.prices)
         with pytest.raises(nf.InputError, match=r'detail="prices", .* again with detail="full"'):
             getattr(one, name)
-    assert set(MOTION.columns()) - set(motion.columns()) == {
+    assert set(named.columns()) - set(motion.columns()) == {
         "variation_l1", "variation_l2", "variation_linf", "margin", "margin_exact", "advantage_gap",
     }  # fmt: skip
 
 
-def test_results_cannot_be_changed() -> None:
+def test_results_cannot_be_changed(named: nf.PricedMotion) -> None:
     with pytest.raises(FrozenInstanceError):
-        MOTION.margins = MOTION.prices  # type: ignore[misc]
+        named.margins = named.prices  # type: ignore[misc]
     for name in (*FULL, "prices", "values", "crossed", "dimensions"):
         with pytest.raises(ValueError, match="read-only"):
-            getattr(MOTION, name)[0] = 0
+            getattr(named, name)[0] = 0
 
 
-def test_the_costliest_rounds_come_first_and_free_ones_not_at_all() -> None:
-    assert MOTION.costliest(1).tolist() == [2]
-    assert MOTION.costliest(9).tolist() == [2, 1]
-    assert repr(MOTION) == (
+def test_the_costliest_rounds_come_first_and_free_ones_not_at_all(named: nf.PricedMotion) -> None:
+    assert named.costliest(1).tolist() == [2]
+    assert named.costliest(9).tolist() == [2, 1]
+    assert repr(named) == (
         "PricedMotion: 3 rounds, 2 crossed, 2 with a price, total 6; "
         "costliest: 2021-02-16 (4), 2021-02-15 (2)"
     )
-    assert "<td>2021-02-16</td><td>4</td>" in MOTION._repr_html_()
+    assert "<td>2021-02-16</td><td>4</td>" in named._repr_html_()
 
 
-def test_figures_have_dates_where_names_are_dates() -> None:
-    prices, moved = MOTION.plot().axes
-    assert [path.vertices[1, 1] for path in prices.collections[0].get_paths()] == MOTION.prices.tolist()
-    assert [path.vertices[1, 1] for path in moved.collections[0].get_paths()] == MOTION.variation().tolist()
+def test_figures_have_dates_where_names_are_dates(named: nf.PricedMotion) -> None:
+    prices, moved = named.plot().axes
+    assert [path.vertices[1, 1] for path in prices.collections[0].get_paths()] == named.prices.tolist()
+    assert [path.vertices[1, 1] for path in moved.collections[0].get_paths()] == named.variation().tolist()
     assert moved.get_xlim()[0] > 1e4  # days since 1970
     numbered = nf.price_stream(SHOP, nf.ArrayLosses(ROUNDS, round_names=("a", "b", "c"))).plot(norm=2)
     assert numbered.axes[1].get_xlim()[1] < 4

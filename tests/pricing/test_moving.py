@@ -10,13 +10,14 @@ from forbidden import listed, open_dead_ends
 from listed_policies import dyadic_rows
 from moving import Day, random_days, readings, remembering_price, support_grows
 from scipy.sparse import csr_array
+from soaking import repeated
 
 import normalfan as nf
 from normalfan.geometry.bellman import occupancy, optimal_backup
 from normalfan.geometry.change import effective_loss, transition_variation, value_error_bound
 
-STREAMS = [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 84))]
-"""With 25 pairs each: 2,100."""
+STREAMS = range(repeated(36, 84))
+"""With 26 days, or 25 pairs, each: three streams of every shape, or with `SOAK=1` 2,100 pairs."""
 
 
 @pytest.mark.parametrize("seed", STREAMS)
@@ -255,7 +256,7 @@ def test_the_exact_price_of_the_floats_is_in_the_interval(seed):
             assert exactly.prices[t] == pytest.approx(float(proof.price), rel=1e-12, abs=1e-300)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(repeated(4, 8)))
 def test_sums_that_only_rounding_tells_apart_are_enclosed(seed):
     """Tenths add up to numbers that are equal but for rounding, and some losses are off in the last bit."""
     open_ties = 0

@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from regimes import DRAWS, long_stream, random_stream
+from soaking import SOAK, repeated
 
 import normalfan as nf
 from normalfan.geometry.ties import DEFAULT_TIES
 from normalfan.pricing.kernels import Tables
 from normalfan.pricing.reading import SURE, Reader
 
-SOAK = bool(os.environ.get("SOAK"))
-PROBLEMS = 2000 if SOAK else 60
-LONG_PROBLEMS = 100 if SOAK else 4
+PROBLEMS = repeated(60, 2000)
+LONG_PROBLEMS = repeated(4, 100)
 BELOW_ALL_FLOATS = 64 * Fraction(5e-324)
 """Sums of subnormal numbers cannot be enclosed more narrowly than floats are dense there."""
 

@@ -1,4 +1,4 @@
-"""The engine against exact rationals and against the definition, on thousands of small problems."""
+"""The engine against exact rationals and against the definition, on many small problems."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracles import exact_mask, exact_price, exact_value
 from problems import random_problem
+from soaking import repeated
 
 import normalfan as nf
 from normalfan import cone_margin, optimal_face, price, price_stream
@@ -13,7 +14,7 @@ from normalfan.pricing.blocks import DETAILS
 from normalfan.pricing.moving import MOVED_DETAILS
 from normalfan_paper.linear_program import LP_TOLERANCE, lp_price
 
-CHUNKS, PROBLEMS_PER_CHUNK = 20, 100
+CHUNKS, PROBLEMS_PER_CHUNK = repeated(4, 20), 100
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

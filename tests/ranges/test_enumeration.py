@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from listed_ranges import Factored, area, bends, cell, end, factored_problem, interval
+from soaking import repeated
 
 import normalfan as nf
 
-BATCHES, BATCH = 20, 60  # 1,200 problems
+BATCHES, BATCH = repeated(4, 20), 60  # 240 problems, or 1,200
 
 
 def seeds(batch: int) -> range:

@@ -9,6 +9,7 @@ import pytest
 from problems import random_problem
 from scipy.optimize import linprog
 from sentences import check_refusal
+from soaking import repeated
 
 import normalfan as nf
 from normalfan import replan
@@ -51,7 +52,7 @@ def random_costs(rng: np.random.Generator) -> np.ndarray:
     return rng.random((n, n))[rng.integers(0, n, size=n)]
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(repeated(60, 150)))
 def test_choices_against_all_subsets_and_bounds_against_the_whole_relaxation(seed: int) -> None:
     costs = random_costs(np.random.default_rng(seed))
     found = medians(costs, len(costs))

@@ -58,30 +58,49 @@ def small_page(path: Path, names: list[str] | None, rounds: int = 6) -> None:
     write_report(path, arms, losses, nf.price_stream(arms, losses), title="Two arms")
 
 
-class Visit:
-    """A page that is open, with everything it complained about or asked for."""
+class Tab:
+    """A tab of the browser, for one page after the other: it compiles the charts' program once."""
 
-    def __init__(
-        self,
-        browser: Browser,
-        path: Path,
-        *,
-        width: int = 1200,
-        scheme: str = "light",
-        zone: str = "UTC",
-        ready: str = "#chart-fan .heatmaplayer image",
-    ) -> None:
-        self.page: Page = browser.new_page(
-            viewport={"width": width, "height": 900},
-            color_scheme=scheme,  # type: ignore[arg-type]
-            timezone_id=zone,
-        )
+    def __init__(self, browser: Browser) -> None:
+        self.page: Page = browser.new_page()
         self.page.set_default_timeout(60_000)
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Tab:
+    """For all pages but the one of `visit`."""
+    return Tab(browser)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pages are written, one over the other: the browser keeps the code of an address."""
+    return tmp_path_factory.mktemp("browser") / "page.html"
+
+
+class Visit:
+    """A page that is open, with everything it complained about or asked for."""
+
+    def __init__(
+        self,
+        tab: Tab,
+        path: Path,
+        *,
+        width: int = 1200,
+        scheme: str = "light",
+        ready: str = "#chart-fan .heatmaplayer image",
+    ) -> None:
+        self.page = tab.page
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        self.complaints, self.requests = tab.complaints, tab.requests
+        self.complaints.clear()
+        self.requests.clear()
         self.page.goto(path.as_uri())
         self.page.wait_for_selector(ready)
 
@@ -117,10 +136,8 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Browser, report: Path) -> Iterator[Visit]:
-    visited = Visit(browser, report)
-    yield visited
-    visited.page.close()
+def opened(browser: Browser, report: Path) -> Visit:
+    return Visit(Tab(browser), report)
 
 
 @pytest.fixture
@@ -293,10 +310,10 @@ def test_the_download_has_every_round_to_the_last_bit(visit: Visit, motion: nf.P
                              "lowest_price", "highest_price"]  # fmt: skip
 
 
-def test_a_spreadsheet_runs_nothing_of_a_download(browser: Browser, tmp_path: Path) -> None:
+def test_a_spreadsheet_runs_nothing_of_a_download(tab: Tab, place: Path) -> None:
     names = ["=1+1", "+2", "-3", "@x", 'a "b", c', "plain"]
-    small_page(tmp_path / "page.html", names)
-    visited = Visit(browser, tmp_path / "page.html")
+    small_page(place, names)
+    visited = Visit(tab, place)
     written = ["'=1+1", "'+2", "'-3", "'@x", '"a ""b"", c"', "plain"]
     lines = visited.downloaded().splitlines()
     assert lines[0] == "round,price,value,variation_l1,crossed,ambiguous,lowest_price,highest_price"
@@ -305,12 +322,11 @@ def test_a_spreadsheet_runs_nothing_of_a_download(browser: Browser, tmp_path: Pa
         for t, name in enumerate(written)
     ]
     assert visited.complaints == []
-    visited.page.close()
 
 
-def test_rounds_without_dates_are_chosen_by_number(browser: Browser, tmp_path: Path) -> None:
-    small_page(tmp_path / "page.html", None)
-    visited = Visit(browser, tmp_path / "page.html")
+def test_rounds_without_dates_are_chosen_by_number(tab: Tab, place: Path) -> None:
+    small_page(place, None)
+    visited = Visit(tab, place)
     visited.choose("2", "3")
     assert visited.sums() == (
         "2 of 6 rounds: the price adds up to 7 (35 % of all), the expected loss of the best plans to 0."
@@ -318,16 +334,16 @@ def test_rounds_without_dates_are_chosen_by_number(browser: Browser, tmp_path: P
     assert visited.shown_rounds() == ["3", "2"]
     assert visited.range_of("chart-time", "xaxis2") == [1.5, 3.5]
     assert visited.page.locator("#periods").count() == 0
-    visited.page.close()
 
 
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
-def test_hours_are_chosen_as_written_wherever_the_reader_is(
-    browser: Browser, tmp_path: Path, zone: str
-) -> None:
+def test_hours_are_chosen_as_written_wherever_the_reader_is(tab: Tab, place: Path, zone: str) -> None:
     hours = [f"2021-02-28 {h}:00" for h in range(21, 24)] + [f"2021-03-01 0{h}:00" for h in range(3)]
-    small_page(tmp_path / "page.html", hours)
-    visited = Visit(browser, tmp_path / "page.html", zone=zone)
+    small_page(place, hours)
+    clock = tab.page.context.new_cdp_session(tab.page)
+    clock.send("Emulation.setTimezoneOverride", {"timezoneId": zone})
+    visited = Visit(tab, place)
+    assert tab.page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone") == zone
     assert [row[:3] for row in visited.periods()] == [["2021-02", "3", "5"], ["2021-03", "3", "15"]]
     visited.choose("2021-02-28T23:00", "2021-03-01T00:00")
     assert visited.sums().startswith("2 of 6 rounds: the price adds up to 7 ")
@@ -335,7 +351,7 @@ def test_hours_are_chosen_as_written_wherever_the_reader_is(
     visited.page.get_by_role("button", name="Log scale").click()  # draws again, the choice stays
     assert visited.sums().startswith("2 of 6 rounds")
     assert visited.page.locator("#from").input_value() == "2021-02-28T23:00"
-    visited.page.close()
+    clock.detach()
 
 
 def test_columns_sort_and_plans_unfold_by_keyboard(visit: Visit) -> None:
@@ -360,7 +376,7 @@ def test_columns_sort_and_plans_unfold_by_keyboard(visit: Visit) -> None:
     assert plan.is_hidden()
 
 
-def test_dark_and_light(visit: Visit, browser: Browser, report: Path) -> None:
+def test_dark_and_light(visit: Visit, tab: Tab, report: Path) -> None:
     def background() -> str:
         colour: str = visit.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         return colour
@@ -378,9 +394,8 @@ def test_dark_and_light(visit: Visit, browser: Browser, report: Path) -> None:
     assert background() == light
     assert visit.page.evaluate(bar) != dark_bar
     assert visit.page.evaluate(colour) != dark_ink
-    preferring = Visit(browser, report, scheme="dark")
+    preferring = Visit(tab, report, scheme="dark")
     assert preferring.page.evaluate(colour) == dark_ink
-    preferring.page.close()
 
 
 def test_paper_is_light_and_narrow(visit: Visit) -> None:
@@ -400,18 +415,17 @@ def test_paper_is_light_and_narrow(visit: Visit) -> None:
     assert before[1] == "dark"
 
 
-def test_a_phone_needs_no_sideways_scrolling(browser: Browser, report: Path) -> None:
-    phone = Visit(browser, report, width=375)
+def test_a_phone_needs_no_sideways_scrolling(tab: Tab, report: Path) -> None:
+    phone = Visit(tab, report, width=375)
     assert phone.overflow() <= 0
     phone.page.get_by_role("button", name="Plans of 2021-02-16").click()
     phone.choose("2021-02-10", "2021-03-05")
     assert phone.sums().startswith("24 of 120 rounds")
     assert phone.overflow() <= 0
     assert phone.complaints == []
-    phone.page.close()
 
 
-def test_labels_stay_text(browser: Browser, tmp_path: Path) -> None:
+def test_labels_stay_text(tab: Tab, place: Path) -> None:
     from normalfan.problem.mdp import Labels
 
     hostile = "<img src=x onerror=\"document.title='broken'\"><b>bold</b>"
@@ -419,9 +433,8 @@ def test_labels_stay_text(browser: Browser, tmp_path: Path) -> None:
     mdp = nf.MDP(np.array([[0, 0]]), 0, horizon=1, labels=labels)
     rounds = np.array([[0.0, 1.0], [1.0, 0.0], [0.3, 0.0]]).reshape(3, 1, 1, 2)
     losses = nf.ArrayLosses(rounds, round_names=(hostile + "1", hostile + "2", hostile + "3"))
-    path = tmp_path / "hostile.html"
-    write_report(path, mdp, losses, nf.price_stream(mdp, losses), title=hostile, unit=hostile)
-    visited = Visit(browser, path)
+    write_report(place, mdp, losses, nf.price_stream(mdp, losses), title=hostile, unit=hostile)
+    visited = Visit(tab, place)
     assert visited.page.title() == hostile
     assert visited.page.locator("img").count() == 0
     axis = visited.page.locator(
@@ -429,22 +442,18 @@ def test_labels_stay_text(browser: Browser, tmp_path: Path) -> None:
     ).all_text_contents()
     assert hostile in axis
     assert visited.complaints == []
-    assert visited.requests == [path.as_uri()]
-    visited.page.close()
+    assert visited.requests == [place.as_uri()]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
-def test_the_page_of_replan_is_like_the_report(
-    browser: Browser, tmp_path: Path, width: int, scheme: str
-) -> None:
+def test_the_page_of_replan_is_like_the_report(tab: Tab, place: Path, width: int, scheme: str) -> None:
     battery = Battery()
     costs = nf.replan.holding_costs(battery.mdp(), battery.losses(ercot_prices().prices[DAYS]))
     curve = nf.replan.regret_curve(costs, 5000.0, detectors=False)
-    path = tmp_path / "curve.html"
-    write_regret_curve(path, curve, title="When to re-plan", unit="$", sentences=["Never."])
-    visited = Visit(browser, path, width=width, scheme=scheme, ready="#chart-regret .legend")
+    write_regret_curve(place, curve, title="When to re-plan", unit="$", sentences=["Never."])
+    visited = Visit(tab, place, width=width, scheme=scheme, ready="#chart-regret .legend")
     assert visited.complaints == []
-    assert visited.requests == [path.as_uri()]
+    assert visited.requests == [place.as_uri()]
     assert visited.overflow() == 0
     assert visited.page.locator(".legend").count() == 1
     assert visited.page.locator(".legend .traces").count() == 7
@@ -454,20 +463,18 @@ def test_the_page_of_replan_is_like_the_report(
     assert title is not None
     assert legend is not None
     assert title["y"] + title["height"] <= legend["y"]
-    visited.page.close()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_the_page_of_ranges(
-    browser: Browser, battery: tuple[nf.MDP, nf.FactoredLosses], tmp_path: Path, width: int, scheme: str
+    tab: Tab, battery: tuple[nf.MDP, nf.FactoredLosses], place: Path, width: int, scheme: str
 ) -> None:
     mdp, losses, *_ = battery
-    path = tmp_path / "ranges.html"
     found, reach = nf.ranging(mdp, losses), nf.radius(mdp, losses)
-    write_ranges(path, found, reach, title="How wrong?", unit="$")
-    visited = Visit(browser, path, width=width, scheme=scheme, ready="#chart-ranges .legend")
+    write_ranges(place, found, reach, title="How wrong?", unit="$")
+    visited = Visit(tab, place, width=width, scheme=scheme, ready="#chart-ranges .legend")
     assert visited.complaints == []
-    assert visited.requests == [path.as_uri()]
+    assert visited.requests == [place.as_uri()]
     assert visited.overflow() == 0
     assert visited.page.evaluate("document.documentElement.dataset.theme") == scheme
     assert visited.page.locator("#ranges-table > tbody > tr").count() == 25
@@ -479,18 +486,16 @@ def test_the_page_of_ranges(
     tooltip = visited.page.locator("#chart-ranges .hoverlayer .hovertext").first
     tooltip.wait_for()
     assert re.match(r"price \d\d:00, now [\d.]+optimal .*within tolerance ", tooltip.text_content() or "")
-    visited.page.close()
 
 
 def test_a_report_of_factored_losses_has_ranges_where_others_have_margins(
-    visit: Visit, browser: Browser, tmp_path: Path
+    visit: Visit, tab: Tab, place: Path
 ) -> None:
     assert visit.page.locator("#chart-margins").count() == 0
     assert visit.page.locator("#ranges-table > tbody > tr").count() == 10
     assert visit.page.locator("#chart-ranges .bars .point").count() == 50
-    small_page(tmp_path / "page.html", None)
-    other = Visit(browser, tmp_path / "page.html")
+    small_page(place, None)
+    other = Visit(tab, place)
     assert other.page.locator("#chart-margins .main-svg").count() > 0
     assert other.page.locator("#chart-ranges").count() == 0
     assert other.complaints == []
-    other.page.close()

@@ -29,6 +29,7 @@ def launched() -> Iterator[Browser]:
             pytest.fail(missing)
         pytest.skip(missing)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        surroundings = {**os.environ, "TZ": "UTC"}
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS, env=surroundings)
         yield browser
         browser.close()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+
+from soaking import SOAK
 
 
 def flips(whole: bytes) -> Iterator[bytes]:
-    soak = bool(os.environ.get("SOAK"))
     for at in range(len(whole)):
-        for bit in range(8) if soak else [(at + at // 8) % 8]:
+        for bit in range(8) if SOAK else [(at + at // 8) % 8]:
             flipped = bytearray(whole)
             flipped[at] ^= 1 << bit
             yield bytes(flipped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -54,8 +55,35 @@ def run_there(
     commands: Path, folder: Path, *arguments: str, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run `normalfan` of an environment in a folder; nothing of this process's environment reaches it."""
+    return _started([str(commands / "normalfan"), *arguments], folder, stdin)
+
+
+def run_all_there(commands: Path, folder: Path, lines: list[tuple[str, ...]]) -> list[tuple[int, str]]:
+    """Run `normalfan` for one command line after the other in one process: exit codes and standard errors."""
+    done = _started([str(commands / "python"), "-c", ONE_AFTER_THE_OTHER], folder, json.dumps(lines))
+    answers: list[tuple[int, str]] = json.loads(done.stdout)
+    return answers
+
+
+ONE_AFTER_THE_OTHER = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from normalfan.cli import main
+
+answers = []
+for words in json.load(sys.stdin):
+    sys.argv = ["normalfan", *words]
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as told:
+        try:
+            main()
+        except SystemExit as end:
+            answers.append((end.code, told.getvalue()))
+print(json.dumps(answers))
+"""
+
+
+def _started(command: list[str], folder: Path, stdin: str) -> subprocess.CompletedProcess[str]:
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    command = [str(commands / "normalfan"), *arguments]
     return subprocess.run(  # noqa: S603
         command, cwd=folder, input=stdin, capture_output=True, text=True, check=False, env=surroundings
     )

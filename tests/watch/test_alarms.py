@@ -13,7 +13,10 @@ from watching import ARMS
 import normalfan as nf
 from normalfan.watch import AlarmRule
 
-STEP = nf.Monitor(ARMS).update([[[-200.0, 1.0]]])
+
+@pytest.fixture(scope="module")
+def step() -> nf.PricedRound:
+    return nf.Monitor(ARMS).update([[[-200.0, 1.0]]])
 
 
 @pytest.mark.parametrize(
@@ -35,8 +38,8 @@ STEP = nf.Monitor(ARMS).update([[[-200.0, 1.0]]])
         (" ambiguous ", {"ambiguous": True}, True),
     ],
 )
-def test_alarm_rules(rule: str, numbers: dict[str, Any], raised: bool) -> None:
-    assert AlarmRule.parse(rule).raised_by(replace(STEP, **numbers), 0.0, 0.0) is raised
+def test_alarm_rules(rule: str, numbers: dict[str, Any], raised: bool, step: nf.PricedRound) -> None:
+    assert AlarmRule.parse(rule).raised_by(replace(step, **numbers), 0.0, 0.0) is raised
     assert str(AlarmRule.parse(rule)) == str(AlarmRule.parse(str(AlarmRule.parse(rule))))
 
 

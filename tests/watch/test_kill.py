@@ -15,14 +15,15 @@ from typing import IO
 
 import numpy as np
 import pytest
+from soaking import repeated
 
 import normalfan as nf
 from normalfan.cli.watch import REPLAN
 from normalfan.replan import Cusum
 from normalfan.watch import Watcher
 
-KILLS = 220 if os.environ.get("SOAK") else 50
-COLD = 4  # of them with a process that has to import everything first
+KILLS = repeated(30, 220)
+COLD = 2  # of them with a process that has to import everything first
 AT_ONCE = 39  # rounds that the feeder has to offer before each kill
 ROUNDS = KILLS * AT_ONCE + 50
 PATIENCE = 300  # seconds, for output that never comes

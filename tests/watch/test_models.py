@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import call, run
+from command_line import call
 from moving import random_days
 from watching import Watched
 
@@ -92,7 +92,6 @@ def test_other_models_than_before_are_refused(tmp_path: Path) -> None:
             Watcher(journal.monitor, journal.commit, models=swapped, progress=journal.progress)
 
 
-@pytest.mark.processes
 def test_the_command_takes_models_by_name(tmp_path: Path) -> None:
     for name, mdp in (("new", NEW), ("worn", WORN), ("closed", CLOSED)):
         nf.io.save_mdp(mdp, tmp_path / f"{name}.npz")
@@ -100,8 +99,8 @@ def test_the_command_takes_models_by_name(tmp_path: Path) -> None:
     kept = ("--state", str(tmp_path / "state"), "--out", str(tmp_path / "out"))
     for half in (lines()[:15], lines()[15:]):
         text = "".join(json.dumps(line) + "\n" for line in half)
-        answer = run("watch", str(tmp_path / "new.npz"), *models, *kept, stdin=text)
-        assert answer.returncode == 0, answer.stderr
+        answer = call("watch", tmp_path / "new.npz", *models, *kept, stdin=text)
+        assert answer.code == 0, answer.err
     assert (tmp_path / "out").read_bytes() == b"".join(Watched(NEW, lines(), models=MODELS).output)
     refused = call("watch", tmp_path / "new.npz", "--models", "worn")
     assert refused.code == 2
