@@ -28,6 +28,7 @@ from normalfan.problem.arrays import (
     check_shape,
     divide_by_sums,
     first_index,
+    on_cache_lines,
     read_distributions,
     read_numbers,
     read_only,
@@ -70,7 +71,7 @@ class Dense(Transitions):
     """Kernels as a float array [K, S, A, S], which it owns."""
 
     def __init__(self, kernels: FloatArray) -> None:
-        self.kernels: FloatArray = read_only(kernels)
+        self.kernels: FloatArray = read_only(on_cache_lines(kernels))
         self.n_kernels, self.n_states, self.n_actions = kernels.shape[:3]
 
     def rows(self, step: int) -> FloatArray:
