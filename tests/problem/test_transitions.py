@@ -87,3 +87,11 @@ def test_duplicate_sparse_entries_are_added_and_zeros_dropped() -> None:
 def test_next_states_of_any_integer_type(dtype: type) -> None:
     mdp = MDP(np.array([[0, 1], [1, 0]], dtype=dtype), 0, horizon=2)
     assert mdp.transitions.expect(0, np.array([3.0, 4.0])).tolist() == [[3.0, 4.0], [4.0, 3.0]]
+
+
+def test_a_dense_kernel_begins_on_a_cache_line(rng: np.random.Generator) -> None:
+    for states in (1, 3, 8):
+        kernel = rng.dirichlet(np.ones(states), size=(states, 2))
+        kept = MDP(kernel, 0, horizon=2).transitions.kernels[0]
+        assert kept.ctypes.data % 64 == 0
+        np.testing.assert_array_equal(kept, kernel)

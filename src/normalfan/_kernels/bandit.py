@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from normalfan._kernels.buffers import LANES, Problem, Swept, allocate, frozen
-from normalfan._kernels.compiling import inlined, inner, kernel
+from normalfan._kernels.compiling import inner, kernel
 from normalfan._kernels.lanes import (
     absolute,
     any_bit,
@@ -89,35 +89,51 @@ def _shortest_named(losses, start, arm, lengths):
 @kernel
 def price_kernel(losses, arms, rule, before, out):
     """`losses` [N, padded arms], flat, padded by the largest float64; `before`: bits of the arms tied."""
-    for t in range(len(out.values)):
-        _price_round(losses, t, arms, rule, before, before, out, None)
+    # Arrays are taken out of ``out`` once: in the loop, each would be counted as held and let go again.
+    values, prices, crossed, vertex = out.values, out.prices, out.crossed, out.vertex
+    dimensions, near, finite, closed = out.dimensions, out.near, out.finite, out.closed
+    for t in range(len(values)):
+        round_ = _price_round(losses, t, arms, rule, before, before, None)
+        values[t], prices[t], crossed[t], dimensions[t], near[t], finite[t], closed[t] = round_[:7]
+        vertex[t] = dimensions[t] == 0
 
 
 @kernel
 def detail_kernel(losses, arms, rule, before, lengths, out):
     """The same with detail."""
+    values, prices, crossed, vertex = out.values, out.prices, out.crossed, out.vertex
+    dimensions, near, finite, closed = out.dimensions, out.near, out.finite, out.closed
+    by_step, cells, cell_prices, variations = out.by_step, out.cells, out.cell_prices, out.variations
+    margins, margin_exact, gaps = out.margins, out.margin_exact, out.advantage_gaps
     older = before.copy()
     width = len(before) * LANES
-    for t in range(len(out.values)):
+    for t in range(len(values)):
         before, older = older, before
-        left_out = _price_round(losses, t, arms, rule, older, before, out, out.variations)
-        price, v = out.prices[t], out.values[t]
-        out.by_step[t, 0] = out.cell_prices[t] = price
-        if price > 0.0 and out.finite[t]:
+        round_ = _price_round(losses, t, arms, rule, older, before, variations)
+        values[t], prices[t], crossed[t], dimensions[t], near[t], finite[t], closed[t] = round_[:7]
+        vertex[t] = dimensions[t] == 0
+        v, price, left_out = round_[0], round_[1], round_[7]
+        by_step[t, 0] = cell_prices[t] = price
+        # After a round that allows nothing only the padding is tied; such a stream is refused.
+        if price > 0.0 and round_[5] and not closed[max(t - 1, 0)]:
             held = _first_of(losses, t * width, v, price, older)
             best = _first_of(losses, t * width, v, 0.0, before)
-            out.cells[t, 0] = out.cells[t, 1] = 0
-            out.cells[t, 2] = _shortest_named(losses, t * width, held, lengths)
+            cells[t, 0] = cells[t, 1] = 0
+            cells[t, 2] = _shortest_named(losses, t * width, held, lengths)
             # A single best arm has no other name.
-            alone = out.vertex[t]
-            out.cells[t, 3] = best if alone else _shortest_named(losses, t * width, best, lengths)
-        out.margins[t], out.advantage_gaps[t] = left_out, left_out
-        out.margin_exact[t] = True
+            alone = round_[3] == 0
+            cells[t, 3] = best if alone else _shortest_named(losses, t * width, best, lengths)
+        margins[t] = gaps[t] = left_out
+        margin_exact[t] = True
 
 
-@inlined
-def _price_round(losses, t, arms, rule, before, now_tied, out, norms):
-    """One round; fills ``now_tied``, and with norms returns the least advantage of an arm left out."""
+@inner
+def _price_round(losses, t, arms, rule, before, now_tied, norms):
+    """One round; fills ``now_tied`` and norms.
+
+    Returns its value, price, whether the face changed, its dimension, whether a tie is near, all is finite,
+    nothing is allowed, and with norms the least advantage of an arm left out.
+    """
     zero = zero_lanes()
     infinite = broadcast(np.inf)
     floor, slope = rule
@@ -150,22 +166,18 @@ def _price_round(losses, t, arms, rule, before, now_tied, out, norms):
         tied_arms += count_bits(np.uint64(now))
         changed |= now ^ old
         now_tied[np.uint64(k // LANES)] = now
-    out.values[t], out.prices[t] = v, least(held)
-    out.crossed[t], out.vertex[t], out.dimensions[t] = changed != 0, tied_arms == 1, tied_arms - 1
-    left_out = np.inf
+    price, left_out = least(held), np.inf
     if norms is not None:
         norms[t, 0], norms[t, 1], norms[t, 2] = total(l1), total(l2), -least(zero - linf)
         if tied_arms < arms:
             left_out = least(gap)
-    near, finite = False, True
+    near, finite, closed = False, True, False
     if any_bit(evidence):
         near, sound, closed, beyond, left_out = _examine(losses, start, arms, v, floor + slope * abs(v))
-        out.closed[t] = closed
-        finite = sound and not (beyond and out.prices[t] == np.inf)
-        if out.prices[t] == np.inf:
-            out.prices[t] = 0.0
-    out.near[t], out.finite[t] = near, finite
-    return left_out
+        finite = sound and not (beyond and price == np.inf)
+        if price == np.inf:
+            price = 0.0
+    return v, price, changed != 0, tied_arms - 1, near, finite, closed, left_out
 
 
 def sweep(problem: Problem, losses: np.ndarray, rule: tuple[float, float], *, detail: bool) -> Swept:

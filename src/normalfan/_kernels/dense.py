@@ -12,22 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from normalfan._kernels.buffers import LANES, Problem, Swept, aligned_zeros, allocate
-from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.forward import (
-    PLANES,
-    costlier,
-    follow_choices,
-    keep_faces,
-    keep_step,
-    least_paths,
-    nearer,
-    paying_rounds,
-    start_reach,
-    tell_cells,
-    tell_faces,
-    tell_margins,
-    tell_step,
-)
+from normalfan._kernels.compiling import inner, kernel
+from normalfan._kernels.dense_faces import ALL, BLOCK, Masses, weigh_dense_faces
+from normalfan._kernels.forward import keep_faces
+from normalfan._kernels.kept_rows import TOGETHER, Kept, keep_row, multiply_kept, no_rows
 from normalfan._kernels.lanes import (
     TILE_ROWS,
     absolute,
@@ -35,26 +23,22 @@ from normalfan._kernels.lanes import (
     bits_of,
     broadcast,
     fma,
-    gather,
     item,
     load,
-    lowest_bit,
     mask_of,
     maximum,
     minimum,
     multiply_tile,
+    scatter,
     select,
-    shifted,
     store,
-    total,
     zero_lanes,
 )
 from normalfan._kernels.losses import Given, add_moves, ask_for_losses, read_losses
-from normalfan._kernels.successors import ALL, examine_infinite, unexplained
+from normalfan._kernels.successors import examine_infinite, unexplained
 
-PANEL_ROWS = 24
-BLOCK = 56  # whole groups of lanes, and one bit to spare in a signed word
-TILE = 72  # states whose masses, of all rounds of a block, fit the first cache
+PANEL_ROWS = 24  # rows that are multiplied before they are settled, if that makes TOGETHER states
+SENT_ROWS = 48  # rows along which masses are sent at a time; a part of their columns fits the first cache
 
 
 class Block(NamedTuple):
@@ -69,21 +53,27 @@ class Block(NamedTuple):
     finite: np.ndarray  # int64 [BLOCK // LANES] bits of the rounds in which all is finite or not allowed
     closed: np.ndarray  # the same of those in which nothing is allowed at some state
     near: np.ndarray  # the same of those with a doubtful tie
-    best: np.ndarray  # float64 [BLOCK] the least cost of holding, over the actions so far
     freed: np.ndarray  # int64 [1] bits of the rounds in which nothing is allowed that was tied before
-    paid: np.ndarray  # float64 [BLOCK] the advantage of the action that attains it
+    q: np.ndarray  # float64 [rows of a panel, BLOCK] P V', then advantages
+    onward: np.ndarray  # the same of P W', in the rounds that keep a row
+    keeping: np.ndarray  # int64 [rows of a panel] bits of these rounds
+    kept: Kept  # the same rows round by round
     scratch: np.ndarray  # float64 [A*LANES] losses of a state
 
 
 @inner
-def _multiply(rows, first, count, values, rounds, q):
-    """q[r, t] = sum_k rows[first + r, k] * values[t, k] for ``count`` rows and all groups of rounds."""
-    states = rows.shape[1]
+def _multiply(problem, given, start, rounds, h, first, stop, values, q):
+    """q[r, t] = sum_k P[r, k] * values[t, k] for the rows of some states, whose losses arrive meanwhile."""
+    _, states, actions = problem.shape
+    base, count = h * problem.per_step + first * actions, (stop - first) * actions
     for r in range(0, count, TILE_ROWS):
         for t in range(0, rounds, LANES):
+            if r == 0:  # a few at a time: the processor fetches no more at once
+                for s in range(first, stop):
+                    ask_for_losses(given, start + t, min(LANES, rounds - t), h, s, actions)
             # The last tile of a panel repeats its last row rather than running past it.
             most = count - 1 - r
-            multiply_tile(rows, states, first + r, most, values, t * states, q, r * BLOCK + t, BLOCK)
+            multiply_tile(problem.rows, states, base + r, most, values, t * states, q, r * BLOCK + t, BLOCK)
 
 
 @inner
@@ -98,14 +88,14 @@ def _move(given, first, t, h, s, actions, scratch, walk):
 
 
 @inner
-def _settle(problem, given, first, rounds, h, s, row, rule, block, q, words, walk):
+def _settle(problem, given, first, rounds, h, s, row, rule, block, words, walk):
     """One state, all rounds: from P V' in q to advantages in q, values and tie bits.
 
     Returns the rounds, a bit each, in which nothing is allowed that was tied before.
     """
     _, states, actions = problem.shape
     word = (h * states + s) * actions
-    scratch = block.scratch
+    scratch, q = block.scratch, block.q
     zero = zero_lanes()
     infinite = broadcast(np.inf)
     floor, slope = broadcast(rule[0]), broadcast(rule[1])
@@ -163,95 +153,70 @@ def _settle(problem, given, first, rounds, h, s, row, rule, block, q, words, wal
 
 
 @inner
-def _improve(block, t, advantage, onward):
-    """Hold round t by an action if that is cheaper than the actions before it; returns the round as a bit."""
-    cost = advantage + onward
-    if cost < block.best[t]:
-        block.best[t], block.paid[t] = cost, advantage
-        return 1 << t
-    return 0
+def _keep(problem, h, s, row, rounds, free, words, block):
+    """List the rows of one state in the rounds that keep them."""
+    _, states, actions = problem.shape
+    cell = (h * states + s) * actions
+    for a in range(actions):
+        keeping = (words[cell + a] | free) & ((1 << rounds) - 1)
+        block.keeping[row + a] = keeping
+        keep_row(block.kept, keeping, h * problem.per_step + s * actions + a, s)
 
 
 @inner
-def _hold(row, rounds, advantages, block):
-    """Offer the action with successor probabilities ``row`` to the set of rounds that kept it.
-
-    Returns those in which it is cheaper than the actions before it.
-    """
-    zero = zero_lanes()
-    states = len(row)
-    whole = states - states % LANES
-    held = block.held
-    better = np.int64(0)
-    while rounds:
-        # Four rounds share the row. With fewer left the last one is simply done again.
-        t0 = lowest_bit(rounds)
-        rounds &= rounds - 1
-        t1 = lowest_bit(rounds) if rounds else t0
-        rounds &= rounds - 1
-        t2 = lowest_bit(rounds) if rounds else t1
-        rounds &= rounds - 1
-        t3 = lowest_bit(rounds) if rounds else t2
-        rounds &= rounds - 1
-        o0, o1, o2, o3 = t0 * states, t1 * states, t2 * states, t3 * states
-        x0 = x1 = x2 = x3 = zero
-        for k in range(0, whole, LANES):
-            p = load(row, k)
-            x0 = fma(p, load(held, o0 + k), x0)
-            x1 = fma(p, load(held, o1 + k), x1)
-            x2 = fma(p, load(held, o2 + k), x2)
-            x3 = fma(p, load(held, o3 + k), x3)
-        w0, w1, w2, w3 = total(x0), total(x1), total(x2), total(x3)
-        for k in range(whole, states):
-            w0 += row[k] * held[o0 + k]
-            w1 += row[k] * held[o1 + k]
-            w2 += row[k] * held[o2 + k]
-            w3 += row[k] * held[o3 + k]
-        better |= _improve(block, t0, advantages[t0], w0)
-        better |= _improve(block, t1, advantages[t1], w1)
-        better |= _improve(block, t2, advantages[t2], w2)
-        better |= _improve(block, t3, advantages[t3], w3)
-    return better
+def _hold(problem, h, s, row, rounds, block, walk):
+    """W of one state: the least over the kept actions of what they cost and lead to."""
+    _, states, actions = problem.shape
+    q, onward, keeping = block.q, block.onward, block.keeping
+    infinite = broadcast(np.inf)
+    cell = (h * states + s) * actions
+    if walk is not None:
+        walk.better[cell : cell + actions] = 0
+    for t in range(0, rounds, LANES):
+        w, paid = infinite, zero_lanes()
+        for a in range(actions):
+            place = (row + a) * BLOCK + t
+            d = load(q, place)
+            cost = select(mask_of(item(keeping, row + a) >> t), d + load(onward, place), infinite)
+            if walk is not None:
+                dearer = at_most(w, cost)
+                walk.better[np.uint64(cell + a)] |= (~bits_of(dearer) & ALL) << t
+                paid = select(dearer, paid, d)
+            w = minimum(cost, w)
+        last = min(LANES, rounds - t) - 1
+        scatter(block.fresh_held.ctypes.data + 8 * (t * states + s), 8 * states, last, w)
+        if walk is not None:
+            store(walk.pay, h * walk.stride + s * walk.width + t, paid)
 
 
 @inner
-def _back_step(problem, given, start, rounds, h, rule, block, q, words, walk):
+def _back_step(problem, given, start, rounds, h, rule, block, words, walk):
     """One step of the recursion for one block of rounds."""
     steps, states, actions = problem.shape
-    panel = len(q) // (actions * BLOCK)
-    base, rows = h * problem.per_step, problem.rows
+    panel = len(block.keeping) // actions
     listed = problem.idx[problem.ptr[h] : problem.ptr[h + 1]]
     block.largest[:] = 0.0
     done = 0
     while done < len(listed):
         first = listed[done] // panel * panel
         stop = min(first + panel, states)
-        for s in range(first, stop):  # they arrive during the product
-            ask_for_losses(given, start, rounds, h, s, actions)
+        end = done + np.searchsorted(listed[done:], stop)
         if h + 1 < steps:
-            _multiply(rows, base + first * actions, (stop - first) * actions, block.values, rounds, q)
+            _multiply(problem, given, start, rounds, h, first, stop, block.values, block.q)
         else:
-            q[:] = 0.0
-        while done < len(listed) and listed[done] < stop:
-            s = np.int64(listed[done])
-            done += 1
-            row, cell = (s - first) * actions, (h * states + s) * actions
-            free = _settle(problem, given, start, rounds, h, s, row, rule, block, q, words, walk)
+            block.q[:] = 0.0
+        for j in range(done, end):
+            s = np.int64(listed[j])
+            row = (s - first) * actions
+            free = _settle(problem, given, start, rounds, h, s, row, rule, block, words, walk)
             block.freed[0] |= free
-            block.best[:] = np.inf
-            if walk is not None:
-                block.paid[:] = 0.0
-            for a in range(actions):
-                kept = (words[cell + a] | free) & ((1 << rounds) - 1)
-                advantages = q[(row + a) * BLOCK : (row + a + 1) * BLOCK]
-                better = _hold(rows[base + s * actions + a], kept, advantages, block)
-                if walk is not None:
-                    walk.better[cell + a] = better
-            for t in range(rounds):
-                block.fresh_held[t * states + s] = block.best[t]
-            if walk is not None:
-                place = h * walk.stride + s * walk.width
-                walk.pay[place : place + rounds] = block.paid[:rounds]
+            _keep(problem, h, s, row, rounds, free, words, block)
+        base = h * problem.per_step + first * actions
+        multiply_kept(problem.rows, block.kept, base, block.held, block.onward, BLOCK)
+        for j in range(done, end):
+            s = np.int64(listed[j])
+            _hold(problem, h, s, (s - first) * actions, rounds, block, walk)
+        done = end
     block.scale[:] += block.largest
     if walk is not None:
         _move_unlisted(problem, given, start, rounds, h, listed, block.scratch, walk)
@@ -276,116 +241,9 @@ def _turn(block):
     """The step at hand becomes the step ahead."""
     return Block(
         block.fresh_values, block.values, block.fresh_held, block.held, block.scale, block.largest,
-        block.finite, block.closed, block.near, block.best, block.freed, block.paid, block.scratch,
+        block.finite, block.closed, block.near, block.freed, block.q, block.onward, block.keeping, block.kept,
+        block.scratch,
     )  # fmt: skip
-
-
-# --- the walk over the faces ----------------------------------------------------------
-
-
-class Masses(NamedTuple):
-    """Work space of the walk over the faces of a block."""
-
-    here: np.ndarray  # float64 [BLOCK*S] of each round, at the step at hand
-    ahead: np.ndarray  # the same, at the next
-    reach: np.ndarray  # int64 [2,S] the rounds that reach a state
-    found: np.ndarray  # float64 [4*BLOCK] margin, least gap, most paid at a cell, and that cell
-
-
-@inner
-def _visit(problem, h, t, reach, masses, walk, found, wanted, first, out):
-    """Margins of LANES rounds at one step, and what those after them pay."""
-    states = problem.shape[1]
-    paid = zero_lanes()
-    margin, smallest = load(found, t), load(found, BLOCK + t)
-    most, spot = load(found, 2 * BLOCK + t), load(found, 3 * BLOCK + t)
-    for j in range(problem.ptr[h], problem.ptr[h + 1]):
-        s = np.int64(problem.idx[j])
-        reached = reach[s] >> t
-        if reached & (2 * ALL + 1) == 0:
-            continue
-        place = h * walk.stride + s * walk.width + t
-        m = gather(masses.ctypes.data + 8 * (t * states + s), 8 * states, LANES - 1, 0.0)
-        before = masses[(t - 1) * states + s] if t > 0 else walk.carry[h * states + s]
-        margin, smallest = nearer(reached >> 1, m, load(walk.gap, place), margin, smallest)
-        pay = load(walk.pay, place)
-        part = shifted(m, before if reached & 1 else 0.0) * pay
-        paid = paid + part
-        most, spot = costlier(mask_of(reached), pay, part, h * states + s, most, spot)
-    store(found, t, margin)
-    store(found, BLOCK + t, smallest)
-    store(found, 2 * BLOCK + t, most)
-    store(found, 3 * BLOCK + t, spot)
-    tell_step(paid, wanted >> t & ALL, first + t, h, walk, out)
-
-
-@inlined
-def _add_row(rows, row, start, stop, mass, ahead, place):
-    """Send a mass along a row to the states from ``start`` to ``stop``, kept from ``place`` on."""
-    m = broadcast(mass)
-    whole = stop - (stop - start) % LANES
-    for k in range(start, whole, LANES):
-        store(ahead, place + k, fma(load(rows, row + k), m, load(ahead, place + k)))
-    for k in range(whole, stop):
-        ahead[np.uint64(place + k)] += item(rows, row + k) * mass
-
-
-@inner
-def _send(problem, h, words, reach, here, ahead):
-    """The masses of the next step; a few states ahead at a time, so that those of all rounds stay near."""
-    _, states, actions = problem.shape
-    ahead[:] = 0.0
-    for start in range(0, states, TILE):
-        stop = min(start + TILE, states)
-        for j in range(problem.ptr[h], problem.ptr[h + 1]):
-            s = np.int64(problem.idx[j])
-            for a in range(actions):
-                kept = (words[(h * states + s) * actions + a] & reach[s]) >> 1
-                row = (h * problem.per_step + s * actions + a) * states
-                while kept:
-                    t = lowest_bit(kept)
-                    kept &= kept - 1
-                    mass = item(here, t * states + s)
-                    _add_row(problem.rows, row, start, stop, mass, ahead, t * states)
-
-
-@inner
-def _weigh_faces(problem, given, words, masses, walk, first, rounds, freed, out):
-    """`forward.weigh_faces` of a block: there masses move in lanes, here along the rows, round by round."""
-    steps, states, _ = problem.shape
-    here, ahead = masses.here, masses.ahead
-    tally = np.zeros(2 + PLANES, np.int64)
-    wanted = paying_rounds(first, rounds, out)
-    start_reach(problem, masses.reach[0], rounds)
-    for t in range(BLOCK):
-        here[t * states : (t + 1) * states] = problem.initial
-    masses.found[: 2 * BLOCK] = np.inf
-    masses.found[2 * BLOCK :] = -1.0
-    for h in range(steps):
-        reach = masses.reach[h & 1]
-        for t in range(0, rounds, LANES):
-            _visit(problem, h, t, reach, here, walk, masses.found, wanted, first, out)
-        walk.carry[h * states : (h + 1) * states] = here[(BLOCK - 1) * states :]
-        if h + 1 < steps:
-            _send(problem, h, words, reach, here, ahead)
-        keep_step(problem, words, h, reach, masses.reach[(h + 1) & 1], tally)
-        here, ahead = ahead, here
-    tell_faces(tally, first, rounds, out)
-    strayed = wanted & (tally[1] | freed)
-    for t in range(0, rounds, LANES):
-        valid = min(LANES, rounds - t)
-        most, spot = load(masses.found, 2 * BLOCK + t), load(masses.found, 3 * BLOCK + t)
-        tell_cells(problem, given, words, t, wanted >> t & ALL, most, spot, first + t, walk, out)
-        margin, smallest = load(masses.found, t), load(masses.found, BLOCK + t)
-        tell_margins(problem, margin, smallest, first + t, valid, walk, out)
-        chosen = strayed >> t & ALL
-        if chosen:
-            follow_choices(
-                problem, problem.rows, None, None, None, given, words, walk, t, first + t, chosen, out
-            )
-        several = tally[1] >> (t + 1) & ((1 << valid) - 1)
-        if several and not problem.certain:
-            least_paths(problem, problem.rows, None, None, None, words, walk, t, first + t, several, out)
 
 
 @inner
@@ -408,7 +266,7 @@ def _tell(problem, block, first, rounds, out):
 
 
 @kernel
-def sweep_kernel(problem, given, rounds, rule, words, block, q, out, walk, masses):
+def sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses):
     """All rounds, block by block; `words` holds the round before the first in bit BLOCK."""
     steps, states, _ = problem.shape
     reach = np.zeros((2, states), np.int64)
@@ -424,7 +282,7 @@ def sweep_kernel(problem, given, rounds, rule, words, block, q, out, walk, masse
         if walk is not None:
             walk.norms[:] = 0.0
         for h in range(steps - 1, -1, -1):
-            _back_step(problem, given, first, valid, h, rule, block, q, words, walk)
+            _back_step(problem, given, first, valid, h, rule, block, words, walk)
             block = _turn(block)
         _tell(problem, block, first, valid, out)
         if walk is None:
@@ -434,7 +292,9 @@ def sweep_kernel(problem, given, rounds, rule, words, block, q, out, walk, masse
                 for k in range(3):
                     out.variations[first + t, k] = walk.norms[k * BLOCK + t]
             if walk.is_wanted:
-                _weigh_faces(problem, given, words, masses, walk, first, valid, block.freed[0], out)
+                weigh_dense_faces(
+                    problem, given, words, masses, block.kept, walk, first, valid, block.freed[0], out
+                )
             else:
                 keep_faces(problem, words, reach, first, valid, out)
 
@@ -450,26 +310,24 @@ def sweep(
 ) -> Swept:
     """Price the rounds of ``given``; in detail, with or without walks."""
     steps, states, actions = problem.shape
+    panel = max(TOGETHER, PANEL_ROWS // actions) * actions
     block = Block(
         *(aligned_zeros(states * BLOCK) for _ in range(4)),
         *(aligned_zeros(BLOCK) for _ in range(2)),
         *(np.zeros(BLOCK // LANES, np.int64) for _ in range(3)),
-        aligned_zeros(BLOCK),
         np.zeros(1, np.int64),
-        aligned_zeros(BLOCK),
+        *(aligned_zeros(panel * BLOCK) for _ in range(2)),
+        np.zeros(panel, np.int64),
+        no_rows(BLOCK, max(panel, SENT_ROWS)),
         aligned_zeros(actions * LANES),
     )
     # Every action was open before the first round.
     words = np.full(steps * states * actions, 1 << BLOCK, np.int64)
-    panel = max(1, PANEL_ROWS // actions)
     out, walk = allocate(rounds, problem.shape, BLOCK, np.int64, detail=detail, walks=walks)
     masses = Masses(
         *(aligned_zeros(states * BLOCK) for _ in range(2)),
         np.zeros((2, states), np.int64),
         aligned_zeros(4 * BLOCK),
     )
-    sweep_kernel(
-        problem, given, rounds, rule, words, block, aligned_zeros(panel * actions * BLOCK), out, walk,
-        masses if detail else None,
-    )  # fmt: skip
+    sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses if detail else None)
     return out  # type: ignore[no-any-return]

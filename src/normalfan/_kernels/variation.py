@@ -56,14 +56,14 @@ def moved_by(now: np.ndarray, before: np.ndarray) -> tuple[float, float, float]:
 
 
 def settle_variations(losses: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Norms [N, 3] from what a sweep of ``losses`` found, and whether all losses are numbers or inf."""
+    """Make norms [N, 3] of what a sweep of ``losses`` found; also whether all losses are numbers or inf."""
     sound = True
     for t in np.flatnonzero(~np.isfinite(found[:, 0])).tolist():
         now, before = (losses[k].astype(np.float64, copy=False) for k in (t, max(t - 1, 0)))
         *found[t], all_sound = allowed_moves(now, before)
         sound = sound and all_sound
-    norms = np.stack([found[:, 0], np.sqrt(found[:, 1]), found[:, 2]], axis=1)
-    largest = found[:, 2]
+    norms, largest = found, found[:, 2]
+    np.sqrt(norms[:, 1], out=norms[:, 1])
     extreme = (largest > LARGE) | ((largest > 0) & (largest < SMALL))
     for t in np.flatnonzero(extreme & np.isfinite(largest)).tolist():
         both = (losses[t] < np.inf) & (losses[t - 1] < np.inf)

@@ -87,7 +87,7 @@ class Tables:
         transitions = self.mdp.transitions
         form: dict[str, Any]
         if isinstance(transitions, Dense):
-            form = {"rows": transitions.kernels.reshape(-1, self.mdp.n_states)}
+            form = {"rows": frozen(transitions.kernels, np.float64).reshape(-1, self.mdp.n_states)}
         elif isinstance(transitions, Deterministic):
             form = {"indices": frozen(transitions.nexts, np.int32)}
         else:

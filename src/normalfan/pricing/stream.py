@@ -157,14 +157,10 @@ def price_stream(
         elif plans.age != 1:
             halves = numbered(stream.blocks(mdp.shape, max(1, rounds // 2)))  # pairs have twice as many rows
             work, blocks = pricer.price_pairs, plans.made_for(mdp, halves)
-    parts = []
     with progress_bar("pricing", n_rounds, progress) as advance:
-        for part in _in_order(work, blocks, threads):
-            parts.append(part)
-            advance(len(part["prices"]))
-    if not parts:
+        columns = _gathered(_in_order(work, blocks, threads), n_rounds, advance)
+    if not columns:
         raise InputError(NO_ROUND)
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if are_rewards(stream):
         columns["values"] = 0.0 - columns["values"]
     return motion_of(
@@ -200,8 +196,9 @@ def block_rounds(mdp: MDP, *, is_view: bool, threads: int = 1, n_rounds: int | N
             break
     if threads == 1 or n_rounds is None:
         return rounds
-    # A block for each of them at least.
-    return min(rounds, 8 * math.ceil((n_rounds / threads + 1) / 8) - 1)
+    # As many blocks for each of them.
+    blocks = threads * math.ceil(n_rounds / (threads * rounds))
+    return min(rounds, 8 * math.ceil((n_rounds / blocks + 1) / 8) - 1)
 
 
 def _worthwhile_threads(mdp: MDP, stream: LossStream) -> int:
@@ -228,3 +225,26 @@ def _in_order(
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+
+
+def _gathered(parts: Iterable[Columns], n_rounds: int | None, advance: Callable[[int], object]) -> Columns:
+    """The columns of all parts, each put in its place as it comes: others are priced meanwhile."""
+    columns: Columns = {}
+    done = 0
+    for part in parts:
+        stop = done + len(part["prices"])
+        for name, column in part.items():
+            if stop > len(columns.get(name, ())):
+                columns[name] = _lengthened(columns.get(name), column, max(stop, n_rounds or 2 * done))
+            columns[name][done:stop] = column
+        advance(stop - done)
+        done = stop
+    return {name: column[:done] for name, column in columns.items()}
+
+
+def _lengthened(column: npt.NDArray[Any] | None, like: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """A longer column that begins as this one, of the kind of another."""
+    longer = np.empty((length, *like.shape[1:]), like.dtype)
+    if column is not None:
+        longer[: len(column)] = column
+    return longer

@@ -26,6 +26,8 @@ AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 
 ALL_AXES = "THSA"
 
+CACHE_LINE = 64  # bytes
+
 PROBABILITY_TOLERANCE = 1e-6
 """How far a row of probabilities may be from 1: float32 rounds by some 1e-7, but 0.9999 lacks something."""
 
@@ -163,6 +165,17 @@ def read_only(array: AnyArray) -> AnyArray:
     """`array` itself, with writing switched off: results do not change under their reader."""
     array.flags.writeable = False
     return array
+
+
+def on_cache_lines(array: FloatArray) -> FloatArray:
+    """`array`, moved if it does not begin on a cache line: registers of it are then not read in two parts."""
+    if array.ctypes.data % CACHE_LINE == 0:
+        return array
+    room = np.empty(array.size + CACHE_LINE // 8)
+    start = -room.ctypes.data % CACHE_LINE // 8
+    moved = room[start : start + array.size].reshape(array.shape)
+    moved[:] = array
+    return moved
 
 
 def release_pages(array: npt.NDArray[Any]) -> None:

@@ -58,7 +58,7 @@ class Dense(Transitions):
     """Kernels as a float array [K, S, A, S], which it owns."""
 
     def __init__(self, kernels: FloatArray) -> None:
-        self.kernels: FloatArray = arrays.read_only(kernels)
+        self.kernels: FloatArray = arrays.read_only(arrays.on_cache_lines(kernels))
         self.n_kernels, self.n_states, self.n_actions = kernels.shape[:3]
 
     def rows(self, step: int) -> FloatArray:
