@@ -1,4 +1,4 @@
-"""Peak memory of long streams and of one very large round; writes memory.json beside itself.
+"""Peak memory of long streams and of very large rounds; writes memory.json beside itself.
 
     python benchmarks/memory.py
 
@@ -21,6 +21,8 @@ import normalfan as nf
 
 HERE = Path(__file__).parent
 SHAPE = (24, 41, 5)  # a day of a battery: hours, levels, actions
+LARGE = {"million_states": (20, 1_000_000), "ten_million_states": (5, 10_000_000)}
+"""Steps and states of sparse problems; the larger one needs about 15 GB."""
 
 
 def forget_peak() -> float:
@@ -53,11 +55,11 @@ def price_file(path: str) -> dict[str, float]:
     }
 
 
-def price_large(detail: str) -> dict[str, float]:
-    """Price two rounds of a sparse problem with a million states."""
+def price_large(name: str, detail: str) -> dict[str, float]:
+    """Price two rounds of a sparse problem with very many states."""
     from scipy.sparse import csr_array
 
-    n_states, n_actions, successors, horizon = 1_000_000, 4, 4, 20
+    (horizon, n_states), n_actions, successors = LARGE[name], 4, 4
     rng = np.random.default_rng(0)
     n_rows = n_states * n_actions
     weights = rng.dirichlet(np.ones(successors), size=n_rows).reshape(-1)
@@ -66,6 +68,7 @@ def price_large(detail: str) -> dict[str, float]:
         (weights, columns, np.arange(0, n_rows * successors + 1, successors)), shape=(n_rows, n_states)
     )
     mdp = nf.MDP(kernel, 0, horizon=horizon)
+    del weights, columns, kernel
     losses = rng.random((2, horizon, n_states, n_actions))
     before, start = forget_peak(), time.perf_counter()
     motion = nf.price_stream(mdp, losses, detail=detail)  # type: ignore[arg-type]
@@ -81,7 +84,7 @@ def price_large(detail: str) -> dict[str, float]:
 def in_own_process(*arguments: str) -> dict[str, float]:
     command = [sys.executable, __file__, *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    print(*arguments[:1], done.stdout.strip(), flush=True)
+    print(*arguments, done.stdout.strip(), flush=True)
     return json.loads(done.stdout)
 
 
@@ -98,7 +101,8 @@ def main() -> None:
             del file
             streams.append(in_own_process("file", str(path)))
         results["streams"] = streams
-    results["million_states"] = {detail: in_own_process("large", detail) for detail in ("prices", "full")}
+    for name in LARGE:
+        results[name] = {detail: in_own_process(name, detail) for detail in ("prices", "full")}
     (HERE / "memory.json").write_text(json.dumps(results, indent=2) + "\n")
 
 
@@ -106,7 +110,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["file", path]:
             print(json.dumps(price_file(path)))
-        case ["large", detail]:
-            print(json.dumps(price_large(detail)))
+        case [name, detail] if name in LARGE:
+            print(json.dumps(price_large(name, detail)))
         case _:
             main()

@@ -34,7 +34,7 @@ from normalfan._kernels.losses import shortest_named
 
 PLANES = 40  # of the bit-sliced counters: planes[p] holds bit p of all; a count below 2**40 always fits
 SMALLEST_EXACT = 2.0**-1022  # products below this are rounded away; 0 is a safe bound for them
-AHEAD = 10  # successors to ask for in advance; what is kept of them is scattered over the third cache
+AHEAD = 20  # successors to ask for in advance; what is kept of them is scattered over the third cache
 
 
 @inner
@@ -138,31 +138,36 @@ def _give(mass, reach, s, kept, part, least):
     """Give state s its part of a mass: the sum of what it is given, or the least."""
     old = np.int64(item(reach, s))
     reach[np.uint64(s)] = old | kept
-    if kept > 1:  # otherwise only the round before comes here
-        if old > 1:
-            before = load(mass, s * LANES)
-            part = minimum(part, before) if least else part + before
-        store(mass, s * LANES, part)
+    if not least:
+        store(mass, s * LANES, load(mass, s * LANES) + part)
+    elif kept > 1:  # otherwise only the round before comes here
+        store(mass, s * LANES, minimum(part, load(mass, s * LANES)) if old > 1 else part)
 
 
 @inlined
 def _spread(mass, reach, ahead, row, kept, m, least, rows, indptr, indices, weights):
     """Send the mass of one (s, a) on in the rounds ``kept``; ``ahead`` is where the next layer begins."""
-    where = mask_of(kept >> 1)
-    nothing = broadcast(np.inf) if least else zero_lanes()
+    m = select(mask_of(kept >> 1), m, broadcast(np.inf) if least else zero_lanes())
     if rows is not None:
         for s in range(rows.shape[1]):
             if rows[row, s] > 0.0:
-                part = select(where, m * broadcast(rows[row, s]), nothing)
-                _give(mass, reach, ahead + s, kept, part, least)
+                _give(mass, reach, ahead + s, kept, m * broadcast(rows[row, s]), least)
     if indptr is not None:
         final = len(indices) - 1
         for p in range(item(indptr, row), item(indptr, row + 1)):
             prefetch_items(mass, (ahead + item(indices, min(p + AHEAD, final))) * LANES)
-            part = select(where, m * broadcast(item(weights, p)), nothing)
-            _give(mass, reach, ahead + item(indices, p), kept, part, least)
+            _give(mass, reach, ahead + item(indices, p), kept, m * broadcast(item(weights, p)), least)
     elif indices is not None:
-        _give(mass, reach, ahead + item(indices, row), kept, select(where, m, nothing), least)
+        _give(mass, reach, ahead + item(indices, row), kept, m, least)
+
+
+@inlined
+def _take(mass, reach, s):
+    """The mass of a state, of which nothing is left there, so that sums need not know who comes first."""
+    m = load(mass, s * LANES)
+    store(mass, s * LANES, zero_lanes())
+    reach[np.uint64(s)] = 0
+    return m
 
 
 @inlined
@@ -261,10 +266,9 @@ def weigh_faces(problem, rows, indptr, indices, weights, given, words, walk, fir
             reached = np.int64(item(walk.reach, here + s))
             if reached == 0:
                 continue
-            walk.reach[np.uint64(here + s)] = 0
+            m = _take(walk.mass, walk.reach, here + s)
             cell = h * states + s
             place = h * walk.stride + s * walk.width
-            m = load(walk.mass, (here + s) * LANES) if reached > 1 else zero
             yesterday = shifted(m, item(walk.carry, cell) if reached & 1 else 0.0)
             walk.carry[np.uint64(cell)] = last_lane(m)
             margin, smallest = nearer(reached >> 1, m, load(walk.gap, place), margin, smallest)
@@ -329,9 +333,8 @@ def follow_choices(problem, rows, indptr, indices, weights, given, words, walk, 
             reached = np.int64(item(walk.reach, here + s))
             if reached == 0:
                 continue
-            walk.reach[np.uint64(here + s)] = 0
+            m = _take(walk.mass, walk.reach, here + s)
             cell = h * states + s
-            m = load(walk.mass, (here + s) * LANES)
             pay = load(walk.pay, h * walk.stride + s * walk.width + shift)
             where = mask_of(reached >> 1)
             part = select(where, m * pay, zero_lanes())
@@ -362,8 +365,7 @@ def least_paths(problem, rows, indptr, indices, weights, words, walk, shift, fir
             reached = np.int64(item(walk.reach, here + s))
             if reached == 0:
                 continue
-            walk.reach[np.uint64(here + s)] = 0
-            m = load(walk.mass, (here + s) * LANES)
+            m = _take(walk.mass, walk.reach, here + s)
             gap = load(walk.gap, h * walk.stride + s * walk.width + shift)
             margin, _ = nearer(reached >> 1, m, gap, margin, margin)
             for a in range(actions if h + 1 < steps else 0):

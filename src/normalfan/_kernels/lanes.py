@@ -332,11 +332,11 @@ def item(typingctx, array, index):
 
 @intrinsic
 def prefetch_items(typingctx, buffer, start):
-    """Ask for the cache lines that hold ``buffer[start : start + 2 * LANES]``."""
+    """Ask for the cache lines that hold ``buffer[start : start + LANES]``."""
 
     def codegen(context, builder, signature, args):
         first = _item_pointer(context, builder, buffer, *args)
-        for i in range(0, 2 * LANES, 8):
+        for i in range(0, LANES, 8):
             _ask(builder, builder.bitcast(builder.gep(first, [number(i)]), ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
 

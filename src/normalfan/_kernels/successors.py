@@ -16,7 +16,7 @@ import numpy as np
 
 from normalfan._kernels.buffers import LANES, Problem, Swept, aligned_zeros, allocate
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.forward import AHEAD, keep_faces, weigh_faces
+from normalfan._kernels.forward import keep_faces, weigh_faces
 from normalfan._kernels.lanes import (
     absolute,
     any_bit,
@@ -50,6 +50,7 @@ from normalfan._kernels.losses import (
 ALL = (1 << LANES) - 1
 WORD = np.uint16  # of the rounds of a block, and of the one before it
 BLOCKS = 7  # blocks that share a forward pass: 56 rounds and the one before fit a signed word
+AHEAD = 10  # successors whose values are asked for in advance
 SOON = 6  # states from now on whose losses are asked for
 NEAR, SOUND, CLOSED, FREED = 0, 1, 2, 3  # sets of lanes: doubtful; finite; nothing allowed; freed of what was
 
@@ -73,7 +74,9 @@ def _expect(values, ahead, row, a, actions, indptr, indices, weights, scratch):
         final = len(indices) - 1
         v = w = zero_lanes()
         for p in range(item(indptr, row), item(indptr, row + 1)):
-            prefetch_items(values, ahead + item(indices, min(p + AHEAD, final)) * 2 * LANES)
+            soon = ahead + item(indices, min(p + AHEAD, final)) * 2 * LANES
+            prefetch_items(values, soon)
+            prefetch_items(values, soon + LANES)
             weight = broadcast(item(weights, p))
             place = ahead + item(indices, p) * 2 * LANES
             v = fma(weight, load(values, place), v)
