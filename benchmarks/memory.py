@@ -22,7 +22,7 @@ import normalfan as nf
 HERE = Path(__file__).parent
 SHAPE = (24, 41, 5)  # a day of a battery: hours, levels, actions
 LARGE = {"million_states": (20, 1_000_000), "ten_million_states": (5, 10_000_000)}
-"""Steps and states of sparse problems; the larger one needs about 15 GB."""
+"""Steps and states of sparse problems; the larger one needs 14 GB."""
 
 
 def forget_peak() -> float:
