@@ -188,7 +188,7 @@ def sweep(problem: Problem, losses: np.ndarray, rule: tuple[float, float], *, de
     if missing:
         rows = np.pad(rows, ((0, 0), (0, missing)), constant_values=np.finfo(np.float64).max)
         everything[-1] >>= missing
-    out, _ = allocate(rounds, problem.shape, LANES, np.uint16, detail=detail)
+    out, _ = allocate(rounds, problem.shape, LANES, np.uint16, walks=detail, moves=detail)
     flat = frozen(rows, np.float64)
     if detail:
         detail_kernel(flat, arms, rule, everything, problem.lengths, out)

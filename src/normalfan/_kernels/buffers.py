@@ -72,6 +72,7 @@ class Walk(NamedTuple):
     reach: np.ndarray  # uint16 [2*S] the rounds that reach them
     paid: np.ndarray  # float64 [2*LANES] on the way to ``Swept``
     is_wanted: bool  # or only how far the losses moved is
+    tells_moves: bool  # how far the losses moved is wanted
 
 
 def frozen(array, dtype) -> np.ndarray:
@@ -89,10 +90,11 @@ def aligned_zeros(count: int) -> np.ndarray:
 
 
 def allocate(
-    rounds: int, shape: tuple[int, int, int], block: int, word: type, *, detail: bool, walks: bool = True
+    rounds: int, shape: tuple[int, int, int], block: int, word: type, *, walks: bool, moves: bool
 ) -> Any:
-    """What a sweep of blocks of ``block`` rounds fills, and its walks; there are none without detail."""
+    """What a sweep of blocks of ``block`` rounds fills, and a walk if it is to walk or to tell moves."""
     steps, states, actions = shape
+    detail = walks or moves
     told = rounds if detail else 0
     out = Swept(
         values=np.zeros(rounds),
@@ -128,4 +130,5 @@ def allocate(
         reach=np.zeros(2 * states, np.uint16),
         paid=aligned_zeros(2 * LANES),
         is_wanted=walks,
+        tells_moves=moves,
     )

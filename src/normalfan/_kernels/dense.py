@@ -148,7 +148,8 @@ def _settle(problem, given, first, rounds, h, s, row, rule, block, words, walk):
         store(block.largest, t, maximum(size, load(block.largest, t)))
         if walk is not None:
             store(walk.gap, h * walk.stride + s * walk.width + t, least)
-            _move(given, first, t, h, s, actions, scratch, walk)
+            if walk.tells_moves:
+                _move(given, first, t, h, s, actions, scratch, walk)
     return free
 
 
@@ -219,7 +220,8 @@ def _back_step(problem, given, start, rounds, h, rule, block, words, walk):
         done = end
     block.scale[:] += block.largest
     if walk is not None:
-        _move_unlisted(problem, given, start, rounds, h, listed, block.scratch, walk)
+        if walk.tells_moves:
+            _move_unlisted(problem, given, start, rounds, h, listed, block.scratch, walk)
 
 
 @inner
@@ -305,10 +307,10 @@ def sweep(
     given: Given,
     rule: tuple[float, float],
     *,
-    detail: bool,
-    walks: bool = True,
+    walks: bool,
+    moves: bool,
 ) -> Swept:
-    """Price the rounds of ``given``; in detail, with or without walks."""
+    """Price the rounds of ``given``, with walks and with moves if asked for."""
     steps, states, actions = problem.shape
     panel = max(TOGETHER, PANEL_ROWS // actions) * actions
     block = Block(
@@ -323,11 +325,11 @@ def sweep(
     )
     # Every action was open before the first round.
     words = np.full(steps * states * actions, 1 << BLOCK, np.int64)
-    out, walk = allocate(rounds, problem.shape, BLOCK, np.int64, detail=detail, walks=walks)
+    out, walk = allocate(rounds, problem.shape, BLOCK, np.int64, walks=walks, moves=moves)
     masses = Masses(
         *(aligned_zeros(states * BLOCK) for _ in range(2)),
         np.zeros((2, states), np.int64),
         aligned_zeros(4 * BLOCK),
     )
-    sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses if detail else None)
+    sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses if walk else None)
     return out  # type: ignore[no-any-return]

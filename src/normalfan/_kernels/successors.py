@@ -227,9 +227,9 @@ def _back_step(
         row = h * problem.per_step + s * actions
         word = block + cell
         if walk is not None:
-            # No policy comes to the states between, but losses move there too.
-            l1, l2, linf = _pass_by(given, first, last, h, next_state, s, actions, scratch, l1, l2, linf)
-            next_state = s + 1
+            if walk.tells_moves:  # no policy comes to the states between, but losses move there too
+                l1, l2, linf = _pass_by(given, first, last, h, next_state, s, actions, scratch, l1, l2, linf)
+                next_state = s + 1
         _ask_ahead(problem, given, first, last + 1, h, j, actions)
         v = infinite
         a = 0
@@ -251,10 +251,11 @@ def _back_step(
                 store(scratch, (actions + a + 2) * LANES, q2)
                 store(scratch, (actions + a + 3) * LANES, q3)
                 if walk is not None:
-                    l1, l2, linf = add_move(given, first, h, s, a, x0, l1, l2, linf)
-                    l1, l2, linf = add_move(given, first, h, s, a + 1, x1, l1, l2, linf)
-                    l1, l2, linf = add_move(given, first, h, s, a + 2, x2, l1, l2, linf)
-                    l1, l2, linf = add_move(given, first, h, s, a + 3, x3, l1, l2, linf)
+                    if walk.tells_moves:
+                        l1, l2, linf = add_move(given, first, h, s, a, x0, l1, l2, linf)
+                        l1, l2, linf = add_move(given, first, h, s, a + 1, x1, l1, l2, linf)
+                        l1, l2, linf = add_move(given, first, h, s, a + 2, x2, l1, l2, linf)
+                        l1, l2, linf = add_move(given, first, h, s, a + 3, x3, l1, l2, linf)
                 v = minimum(minimum(q0, q1), minimum(minimum(q2, q3), v))
                 a += 4
         while a < actions:
@@ -262,7 +263,8 @@ def _back_step(
             q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
             store(scratch, (actions + a) * LANES, q)
             if walk is not None:
-                l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
+                if walk.tells_moves:
+                    l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
             v = minimum(q, v)
             a += 1
         size = absolute(v)
@@ -318,7 +320,8 @@ def _back_step(
         store(values, here + s * 2 * LANES, v)
         store(values, here + s * 2 * LANES + LANES, w)
     if walk is not None:
-        l1, l2, linf = _pass_by(given, first, last, h, next_state, states, actions, scratch, l1, l2, linf)
+        if walk.tells_moves:
+            l1, l2, linf = _pass_by(given, first, last, h, next_state, states, actions, scratch, l1, l2, linf)
         store(walk.norms, 0, l1)
         store(walk.norms, LANES, l2)
         store(walk.norms, 2 * LANES, linf)
@@ -400,7 +403,7 @@ def detail_kernel(problem, given, factors, rounds, rule, room, out, walk):
         valid = min(LANES, rounds - first)
         walk.norms[:] = 0.0
         if factors is not None:
-            given = form_block(factors, problem, first, True)
+            given = form_block(factors, problem, first, walk.tells_moves)
         _back(problem, given, first, valid, 0, 0, rule, room, out, walk)
         for i in range(valid):
             for k in range(3):
@@ -420,19 +423,19 @@ def sweep(
     given: Given,
     rule: tuple[float, float],
     *,
-    detail: bool,
-    walks: bool = True,
+    walks: bool,
+    moves: bool,
     factors: Factors | None = None,
 ) -> Swept:
-    """Price the rounds of ``given`` or ``factors``, in detail with or without walks.
+    """Price the rounds of ``given`` or ``factors``, with walks and with moves if asked for.
 
     ``rule``: (floor, slope) of a near-tie.
     """
     steps, states, actions = problem.shape
-    out, walk = allocate(rounds, problem.shape, LANES, WORD, detail=detail, walks=walks)
+    out, walk = allocate(rounds, problem.shape, LANES, WORD, walks=walks, moves=moves)
     size = steps * states * actions
     # Walks look at one block at a time, and no pass needs more blocks than there are.
-    wide = problem.weights is not None and not detail and rounds > LANES
+    wide = problem.weights is not None and walk is None and rounds > LANES
     blocks = min(BLOCKS, -(-rounds // LANES)) if wide else 1
     room = Room(
         np.full(blocks * size, 1 << LANES, WORD),  # every action was open before the first round
@@ -440,7 +443,7 @@ def sweep(
         aligned_zeros(3 * actions * LANES),
         np.zeros(4, np.int64),
     )
-    if detail:
+    if walk is not None:
         detail_kernel(problem, given, factors, rounds, rule, room, out, walk)
     else:
         price_kernel(

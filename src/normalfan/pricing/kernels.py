@@ -108,7 +108,7 @@ class Sweeper:
     """The sweep of a problem."""
 
     def __init__(self, tables: Tables, ties: TieRule, *, details: Collection[str] = ()) -> None:
-        self.options = {"detail": bool(details), "walks": not {"variations"}.issuperset(details)}
+        self.options = {"walks": not {"variations"}.issuperset(details), "moves": "variations" in details}
         self.problem = tables.problem
         self.is_bandit = tables.mdp.shape[:2] == (1, 1)
         self.rule = near_ties(tables.mdp, ties)
@@ -129,7 +129,7 @@ class Sweeper:
             place, found = factors(losses.by_entry, losses.coefficients, losses.sign)
             swept = successors.sweep(problem, len(losses), place, self.rule, factors=found, **self.options)
         elif self.is_bandit:
-            swept = bandit.sweep(problem, losses, self.rule, detail=self.options["detail"])
+            swept = bandit.sweep(problem, losses, self.rule, detail=any(self.options.values()))
         else:
             kernel = successors if problem.rows is None else dense
             swept = kernel.sweep(problem, len(losses), given(losses), self.rule, **self.options)
