@@ -12,12 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from problems import random_problem
 from regimes import DRAWS, long_stream, random_stream
+from scipy.sparse import csr_array
 from soaking import SOAK, repeated
 
 import normalfan as nf
 from normalfan.geometry.ties import DEFAULT_TIES
-from normalfan.pricing.kernels import Tables
+from normalfan.pricing.kernels import Sweeper, Tables
 from normalfan.pricing.reading import SURE, Reader
 
 PROBLEMS = repeated(60, 2000)
@@ -118,6 +120,39 @@ def test_marks_agree_with_exact_advantages() -> None:
         assert (exactly.advantages[met & (reading.marks == 0)] > 0).all()
         assert (reading.low[met] <= exactly.high[met]).all()
         assert (exactly.low[met] <= reading.high[met]).all()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 2.0])
+@pytest.mark.parametrize("band", [1.0, 30.0])
+def test_wide_tie_rules_are_those_of_single_crossings(share: float, band: float) -> None:
+    """A loss that is much larger than the value of its state may still be a tie."""
+    rule = nf.TieRule(relative=share, band=band)
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 14])
+        problem = random_problem(rng, rounds=4)
+        mdp = problem.mdp(str(rng.choice(problem.kinds())))
+        losses = (
+            problem.losses + rng.random(problem.losses.shape) / 8
+        )  # so that none is at the threshold itself
+        motion = nf.price_stream(mdp, losses, ties=rule)
+        for t in range(1, 4):
+            face = nf.optimal_face(mdp, losses[t - 1], ties=rule)
+            alone = nf.price(face, losses[t], ties=rule).price
+            assert motion.prices[t] == pytest.approx(alone, rel=1e-9, abs=1e-12)
+            assert motion.dimensions[t - 1] == face.dimension
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "certain"])
+def test_a_long_horizon_is_no_reason_for_a_second_reading(kind: str) -> None:
+    """The tie rule asks for the largest loss ahead, which does not grow with the number of steps."""
+    rng = np.random.default_rng(15)
+    nexts = rng.integers(0, 6, size=(6, 3))
+    rows = np.eye(6)[nexts] * 0.75 + 0.25 / 6
+    forms = {"dense": rows, "sparse": csr_array(rows.reshape(18, 6)), "certain": nexts}
+    mdp = nf.MDP(forms[kind], 0, horizon=400)
+    losses = rng.random((24, *mdp.shape))
+    rule = nf.TieRule(relative=1e-9)  # its band is 1e-7; summed over the horizon it would be 1e-5
+    assert not Sweeper(Tables(mdp), rule)(losses).near.any()
 
 
 def test_prices_only_reads_near_ties_as_full_detail_does() -> None:

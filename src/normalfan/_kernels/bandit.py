@@ -136,7 +136,7 @@ def _price_round(losses, t, arms, rule, before, now_tied, norms):
     """
     zero = zero_lanes()
     infinite = broadcast(np.inf)
-    floor, slope = rule
+    floor, slope, _ = rule
     width = len(before) * LANES
     start = t * width
     smallest = infinite
@@ -180,7 +180,7 @@ def _price_round(losses, t, arms, rule, before, now_tied, norms):
     return v, price, changed != 0, tied_arms - 1, near, finite, closed, left_out
 
 
-def sweep(problem: Problem, losses: np.ndarray, rule: tuple[float, float], *, detail: bool) -> Swept:
+def sweep(problem: Problem, losses: np.ndarray, rule: tuple[float, float, float], *, detail: bool) -> Swept:
     """Price the rounds ``losses`` [N,1,1,K] (float64, any strides); no move leads anywhere else."""
     rounds, *_, arms = losses.shape
     rows, missing = losses.reshape(rounds, arms), -arms % LANES

@@ -50,6 +50,9 @@ class Block(NamedTuple):
     fresh_held: np.ndarray
     scale: np.ndarray  # float64 [BLOCK] sum over the steps ahead of max |V|
     largest: np.ndarray  # float64 [BLOCK] max |V| of the step at hand
+    before: np.ndarray  # float64 [BLOCK] that of the step ahead
+    met: np.ndarray  # float64 [BLOCK] what no loss of a best action ahead is beyond
+    floor: np.ndarray  # float64 [BLOCK] up to which a tie is in doubt, but for what |V| adds
     finite: np.ndarray  # int64 [BLOCK // LANES] bits of the rounds in which all is finite or not allowed
     closed: np.ndarray  # the same of those in which nothing is allowed at some state
     near: np.ndarray  # the same of those with a doubtful tie
@@ -98,7 +101,7 @@ def _settle(problem, given, first, rounds, h, s, row, rule, block, words, walk):
     scratch, q = block.scratch, block.q
     zero = zero_lanes()
     infinite = broadcast(np.inf)
-    floor, slope = broadcast(rule[0]), broadcast(rule[1])
+    slope = broadcast(rule[1] + rule[2])
     free = np.int64(0)
     for a in range(actions):
         words[word + a] = (words[word + a] >> BLOCK) & 1
@@ -111,7 +114,7 @@ def _settle(problem, given, first, rounds, h, s, row, rule, block, words, walk):
             store(q, place, total_loss)
             v = minimum(total_loss, v)
         size = absolute(v)
-        upper = fma(slope, size + load(block.scale, t), floor)
+        upper = fma(slope, size, load(block.floor, t))
         unbounded, doubtful, least = zero, zero, infinite
         seen = several = np.int64(0)
         for a in range(actions):
@@ -219,6 +222,10 @@ def _back_step(problem, given, start, rounds, h, rule, block, words, walk):
             _hold(problem, h, s, (s - first) * actions, rounds, block, walk)
         done = end
     block.scale[:] += block.largest
+    for t in range(BLOCK):
+        block.met[t] = max(block.met[t], block.largest[t] + block.before[t])
+        block.floor[t] = rule[0] + rule[1] * block.met[t] + rule[2] * block.scale[t]
+        block.before[t] = block.largest[t]
     if walk is not None:
         if walk.tells_moves:
             _move_unlisted(problem, given, start, rounds, h, listed, block.scratch, walk)
@@ -243,8 +250,8 @@ def _turn(block):
     """The step at hand becomes the step ahead."""
     return Block(
         block.fresh_values, block.values, block.fresh_held, block.held, block.scale, block.largest,
-        block.finite, block.closed, block.near, block.freed, block.q, block.onward, block.keeping, block.kept,
-        block.scratch,
+        block.before, block.met, block.floor, block.finite, block.closed, block.near, block.freed, block.q,
+        block.onward, block.keeping, block.kept, block.scratch,
     )  # fmt: skip
 
 
@@ -276,7 +283,8 @@ def sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses):
         valid = min(BLOCK, rounds - first)
         block.values[:] = 0.0
         block.held[:] = 0.0
-        block.scale[:] = 0.0
+        block.scale[:] = block.met[:] = block.before[:] = 0.0
+        block.floor[:] = rule[0]
         block.finite[:] = ALL
         block.closed[:] = 0
         block.near[:] = 0
@@ -305,7 +313,7 @@ def sweep(
     problem: Problem,
     rounds: int,
     given: Given,
-    rule: tuple[float, float],
+    rule: tuple[float, float, float],
     *,
     walks: bool,
     moves: bool,
@@ -315,7 +323,7 @@ def sweep(
     panel = max(TOGETHER, PANEL_ROWS // actions) * actions
     block = Block(
         *(aligned_zeros(states * BLOCK) for _ in range(4)),
-        *(aligned_zeros(BLOCK) for _ in range(2)),
+        *(aligned_zeros(BLOCK) for _ in range(5)),
         *(np.zeros(BLOCK // LANES, np.int64) for _ in range(3)),
         np.zeros(1, np.int64),
         *(aligned_zeros(panel * BLOCK) for _ in range(2)),

@@ -1,8 +1,7 @@
 """One loss read at every state in plain floats: enough where no tie can be read in two ways.
 
-The rule is that of the sweeps: an advantage up to rule[0] + rule[1] · (|V| + the largest |V| of each step
-ahead) is a tie if it is exactly zero and alone, or beside actions of the same loss and successors; else it is
-in doubt.
+The rule is that of the sweeps: an advantage up to the bound of `near_ties` is a tie if it is exactly zero and
+alone, or beside actions of the same loss and successors; else it is in doubt.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from normalfan._kernels.compiling import kernel
 def settle(loss, states, per_step, indptr, indices, weights, twins, rule, advantage, value):
     """Fill advantage [H, S, A]; value [2, S]: room. Returns (no doubt at `states`, the sum of max |V|)."""
     steps, n_states, actions = loss.shape
-    clear, scale = True, 0.0
+    floor, slope, rounding = rule
+    clear, scale, met, before = True, 0.0, 0.0, 0.0
     value[:] = 0.0
     for h in range(steps - 1, -1, -1):
         here, ahead = value[h & 1], value[(h + 1) & 1]
@@ -36,7 +36,7 @@ def settle(loss, states, per_step, indptr, indices, weights, twins, rule, advant
                 continue
             here[s] = best
             largest = max(largest, abs(best))
-            upper = rule[0] + rule[1] * (abs(best) + scale)
+            upper = floor + slope * (abs(best) + met) + rounding * (abs(best) + scale)
             first = -1
             for a in range(actions):
                 d = advantage[h, s, a] - best
@@ -46,5 +46,5 @@ def settle(loss, states, per_step, indptr, indices, weights, twins, rule, advant
                         first = a
                     same = twins[row + a] == twins[row + first] and loss[h, s, a] == loss[h, s, first]
                     clear = clear and d == 0.0 and same
-        scale += largest
+        scale, met, before = scale + largest, max(met, largest + before), largest
     return clear, scale

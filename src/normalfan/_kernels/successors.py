@@ -201,11 +201,12 @@ def _pass_by(given, first, last, h, begin, end, actions, scratch, l1, l2, linf):
 
 @inner
 def _back_step(
-    problem, indptr, indices, weights, given, first, last, h, block, earlier, rule, scale, room, walk
+    problem, indptr, indices, weights, given, first, last, h, block, earlier, rule, floor, room, walk
 ):
     """One step of the recursion for one block; returns max |V|, and with detail adds up the moves.
 
-    ``block``: where its words begin; ``earlier`` leads to the word of the block before.
+    ``block``: where its words begin; ``earlier`` leads to the word of the block before. Ties are in
+    doubt up to ``floor`` and what |V| adds.
     """
     steps, states, actions = problem.shape
     idx, values, scratch, words = problem.idx, room.values, room.scratch, room.words
@@ -214,8 +215,7 @@ def _back_step(
     ahead = 2 * layer if h + 1 == steps else layer - here
     zero = zero_lanes()
     infinite = broadcast(np.inf)
-    slope = broadcast(rule[1])
-    floor = fma(slope, scale, broadcast(rule[0]))
+    slope = broadcast(rule[1] + rule[2])
     whole = given.strides[3] == given.size and last == LANES - 1
     largest = zero
     next_state = np.int64(0)
@@ -353,14 +353,16 @@ def _side_by_side(words, size, blocks, faces):
 @inner
 def _back(problem, given, first, rounds, block, earlier, rule, room, out, walk):
     """The backward sweep of one block of rounds, and what it tells of them."""
-    scale = zero_lanes()
+    scale = met = before = zero_lanes()
+    floor, slope, rounding = broadcast(rule[0]), broadcast(rule[1]), broadcast(rule[2])
     room.flags[:] = 0
     room.flags[SOUND] = ALL
     for h in range(problem.shape[0] - 1, -1, -1):
-        scale = scale + _back_step(
+        largest = _back_step(
             problem, problem.indptr, problem.indices, problem.weights, given, first, rounds - 1, h, block,
-            earlier, rule, scale, room, walk,
+            earlier, rule, fma(met, slope, fma(scale, rounding, floor)), room, walk,
         )  # fmt: skip
+        scale, met, before = scale + largest, maximum(largest + before, met), largest
     _start_mean(problem, room.values, 0, out.values, first, rounds, room.scratch)
     _start_mean(problem, room.values, LANES, out.prices, first, rounds, room.scratch)
     store(room.scratch, 0, scale)
@@ -421,7 +423,7 @@ def sweep(
     problem: Problem,
     rounds: int,
     given: Given,
-    rule: tuple[float, float],
+    rule: tuple[float, float, float],
     *,
     walks: bool,
     moves: bool,
@@ -429,7 +431,7 @@ def sweep(
 ) -> Swept:
     """Price the rounds of ``given`` or ``factors``, with walks and with moves if asked for.
 
-    ``rule``: (floor, slope) of a near-tie.
+    ``rule``: floor, slope and rounding of a near-tie.
     """
     steps, states, actions = problem.shape
     out, walk = allocate(rounds, problem.shape, LANES, WORD, walks=walks, moves=moves)

@@ -156,11 +156,18 @@ def reachable_problem(mdp: MDP) -> Problem:
     return whole_problem(mdp)._replace(ptr=ptr, idx=idx)
 
 
-def near_ties(mdp: MDP, ties: TieRule) -> tuple[float, float]:
-    """Up to which advantage a tie is in doubt: a floor, and a slope on the size of the values."""
+def near_ties(mdp: MDP, ties: TieRule) -> tuple[float, float, float]:
+    """Up to which advantage a tie is in doubt: floor + slope · |loss| + rounding · |value|.
+
+    By the rule that is d ≤ a + r · (size of the losses ahead). No loss that a best action meets is more than
+    the largest |V| of its step and of the next together; that of the action at hand is at most d more.
+    """
     # What rounding can explain is in doubt, however narrow the rule.
     rounding = 0.0 if mdp.shape[:2] == (1, 1) else 8 * (2 * mdp.most_successors + 4) * UNIT
-    return ties.absolute * ties.band, max(ties.relative * ties.band, rounding)
+    share = max(ties.relative * ties.band, rounding)
+    if share >= 0.5:  # so wide a rule leaves everything in doubt
+        return np.inf, 0.0, 0.0
+    return ties.absolute * ties.band / (1.0 - share), share * (1.0 + 2.0**-20) / (1.0 - share), rounding
 
 
 def reachable_states(mdp: MDP) -> States:
