@@ -71,6 +71,7 @@ def measure() -> list[dict[str, Any]]:
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     figure = Figure(figsize=(11, 2.9), layout="constrained")
     panels = figure.subplots(1, len(SIZES), sharey=True)
@@ -80,6 +81,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             sizes, seconds = [row["size"] for row in mine], [row["seconds"] for row in mine]
             panel.loglog(sizes, seconds, marker="o", markersize=3, linewidth=1.2, label=contestant)
         panel.set_xlabel(varied)
+        panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(alpha=0.3)
         panel.axvline(BASE[varied], color="0.7", linewidth=0.8, linestyle=":")
     panels[0].set_ylabel("seconds for all rounds")

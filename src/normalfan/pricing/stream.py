@@ -24,6 +24,7 @@ from normalfan.pricing.crossing import Against, read_plans
 from normalfan.pricing.dynamics import NO_ROUND, ArrivingPairs, MovingStream, Problems
 from normalfan.pricing.motion import PricedMotion, motion_of
 from normalfan.pricing.moving import EVERY_DETAIL, MovingPricer
+from normalfan.problem.arrays import release_pages
 from normalfan.problem.losses import (
     Losses,
     LossStream,
@@ -217,10 +218,16 @@ def _in_order(
     if threads == 1:
         yield from (work(*block) for block in blocks)
         return
+
+    def price(*block: Any) -> Columns:
+        columns = work(*block)
+        release_pages(block[-1])  # the stream let go of them when asked for the next block: too early here
+        return columns
+
     with ThreadPoolExecutor(threads) as pool:
         pending: deque[Future[Columns]] = deque()
         for block in blocks:
-            pending.append(pool.submit(work, *block))
+            pending.append(pool.submit(price, *block))
             if len(pending) > threads:
                 yield pending.popleft().result()
         while pending:
