@@ -153,9 +153,7 @@ def test_a_detail_that_is_none_is_refused() -> None:
         _ = price_stream(arms, losses, detail=["by_step"]).margins
 
 
-@pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="only Linux says what is held of a file"
-)
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux says what is held of a file")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_mapped_file_is_let_go_of_as_it_is_priced(tmp_path: Path, threads: int) -> None:
     def held() -> int:
