@@ -9,14 +9,19 @@ import pytest
 from scipy.sparse import csr_array
 
 import normalfan as nf
+from normalfan._kernels import bandit
 from normalfan.geometry.bellman import occupancy, optimal_backup
+from normalfan.pricing.kernels import Tables
 
 SHARED = ("prices", "values", "crossed", "dimensions", "ambiguous", "lowest_prices", "highest_prices")
 DETAIL = (
     "by_step", "cells", "cell_prices", "variations", "margins", "margin_exact", "advantage_gaps"
 )  # fmt: skip
 
-SHAPES = [(1, 1, 1), (1, 1, 9), (1, 4, 3), (5, 1, 2), (4, 6, 1), (5, 7, 3), (3, 9, 5), (2, 17, 4)]  # H, S, A
+SHAPES = [
+    (1, 1, 1), (1, 1, 9), (1, 1, 64), (1, 1, 150), (1, 4, 3),
+    (5, 1, 2), (4, 6, 1), (5, 7, 3), (3, 9, 5), (2, 17, 4),
+]  # H, S, A  # fmt: skip
 
 
 def problem(kind: str, shape: tuple[int, int, int], rng: np.random.Generator) -> nf.MDP:
@@ -95,3 +100,28 @@ def test_detail_threads_layout_and_company_change_no_bit(kind: str, how: str) ->
 
 def same(one: nf.PricedMotion, other: nf.PricedMotion, names: tuple[str, ...]) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def test_losses_as_large_as_floats_go_are_losses_of_arms_that_exist() -> None:
+    losses = np.full((3, 5), np.finfo(np.float64).max)
+    losses[1, 0] = 1.0
+    motion = nf.price_stream(nf.MDP([[0] * 5], 0, horizon=1), nf.ArrayLosses(losses, axes="TA"))
+    assert motion.dimensions.tolist() == [4, 0, 4]
+    assert motion.advantage_gaps[1] == np.finfo(np.float64).max - 1.0
+
+
+@pytest.mark.parametrize("best", [0.0, 1.0, -1e300, 5e-324])
+@pytest.mark.parametrize("floor", [0.0, 3e-9, 1e-310])
+def test_an_arm_about_the_bound_is_in_doubt_or_left_out(best: float, floor: float) -> None:
+    arms = Tables(nf.MDP([[0, 0]], 0, horizon=1)).problem
+    bound = floor + 1e-10 * abs(best)
+    others = [best + bound]
+    for _ in range(20):
+        others += [np.nextafter(others[-1], np.inf)]
+        others = [np.nextafter(others[0], -np.inf), *others]
+    losses = np.array([[best, max(other, best)] for other in others])
+    swept = bandit.sweep(arms, losses.reshape(-1, 1, 1, 2), (floor, 1e-10, 0.0), detail=True)
+    apart = losses[:, 1] - best
+    assert (swept.near | (apart == 0) | (apart > bound)).all()
+    assert np.array_equal(swept.near, (swept.dimensions == 1) & (apart > 0))
+    assert np.array_equal(swept.advantage_gaps, np.where(swept.dimensions == 1, np.inf, apart))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from normalfan._kernels.buffers import LANES, Problem, Swept, allocate, frozen
-from normalfan._kernels.compiling import inner, kernel
+from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import (
     absolute,
     any_bit,
@@ -20,6 +20,7 @@ from normalfan._kernels.lanes import (
     bits_of,
     broadcast,
     count_bits,
+    equal,
     fma,
     item,
     least,
@@ -34,147 +35,154 @@ from normalfan._kernels.lanes import (
     zero_lanes,
 )
 
-ALL = (1 << LANES) - 1
+WORD = 64  # arms whose bits stand in one word
 
 
 @inner
 def _examine(losses, start, arms, v, upper):
-    """What the evidence in a round shows: a doubtful arm, losses that are numbers or inf, no arm allowed,
+    """What is known of a round in doubt: a doubtful arm, losses that are numbers or inf, no arm allowed,
 
     an advantage beyond all floats, and the least one that is left out.
     """
     near, sound, closed, beyond, gap = False, True, True, False, np.inf
     for x in losses[start : start + arms]:
         d = x - v
-        near |= 0.0 < d <= upper
+        near |= v < x <= upper
         sound &= x > -np.inf
         closed &= x == np.inf
         beyond |= x < np.inf and d == np.inf
-        if upper < d:
+        if upper < x:
             gap = min(gap, d)
     return near, sound, closed, beyond, gap
 
 
-@inner
-def _first_of(losses, start, v, price, arms):
-    """The first of these arms that costs ``price`` more than v."""
-    for k in range(len(arms)):
-        bits = np.int64(arms[k])
+@inlined
+def _first_of(losses, start, v, price, tied, place, words):
+    """The first of the arms whose bits stand in some words that costs ``price`` more than v."""
+    for k in range(words):
+        bits = np.uint64(item(tied, place + k))
         while bits:
-            arm = k * LANES + lowest_bit(np.uint64(bits))
-            if losses[start + arm] - v == price:
+            arm = k * WORD + lowest_bit(bits)
+            if item(losses, start + arm) - v == price:
                 return arm
-            bits &= bits - 1
+            bits &= bits - np.uint64(1)
     return np.int64(-1)
 
 
-@inner
+@inlined
 def _shortest_named(losses, start, arm, lengths):
     """Of the arms that cost what an arm costs, the one with the shortest name."""
-    if len(lengths) == 0:
-        return arm
-    loss = broadcast(losses[start + arm])
+    several = np.int64(0)
+    if len(lengths) > 0:
+        loss = broadcast(item(losses, start + arm))
+        for k in range(0, len(lengths), LANES):
+            several += count_bits(np.uint64(bits_of(equal(loss, load(losses, start + k)))))
     found = arm
-    for k in range(0, len(lengths), LANES):
-        other = load(losses, start + k)
-        same = bits_of(at_most(loss, other)) & bits_of(at_most(other, loss))
-        while same:
-            b = k + lowest_bit(np.uint64(same))
-            if lengths[b] < lengths[found] or (lengths[b] == lengths[found] and b < found):
-                found = b
-            same &= same - 1
+    for b in range(len(lengths) if several > 1 else 0):
+        shorter = lengths[b] < lengths[found] or (lengths[b] == lengths[found] and b < found)
+        if shorter and losses[start + b] == losses[start + arm]:
+            found = np.int64(b)
     return found
 
 
 @kernel
-def price_kernel(losses, arms, rule, before, out):
-    """`losses` [N, padded arms], flat, padded by the largest float64; `before`: bits of the arms tied."""
+def price_kernel(losses, arms, rule, tied, out):
+    """`losses` [N, padded arms], flat, padded by the largest float64; `tied`: bits of the arms tied."""
     # Arrays are taken out of ``out`` once: in the loop, each would be counted as held and let go again.
     values, prices, crossed, vertex = out.values, out.prices, out.crossed, out.vertex
     dimensions, near, finite, closed = out.dimensions, out.near, out.finite, out.closed
+    width = -(-arms // LANES) * LANES
+    words = len(tied) // 2
     for t in range(len(values)):
-        round_ = _price_round(losses, t, arms, rule, before, before, None)
+        now = (t & 1) * words
+        round_ = _price_round(losses, t * width, width, arms, rule, tied, words - now, now, None, t)
         values[t], prices[t], crossed[t], dimensions[t], near[t], finite[t], closed[t] = round_[:7]
         vertex[t] = dimensions[t] == 0
 
 
 @kernel
-def detail_kernel(losses, arms, rule, before, lengths, out):
+def detail_kernel(losses, arms, rule, tied, lengths, out):
     """The same with detail."""
     values, prices, crossed, vertex = out.values, out.prices, out.crossed, out.vertex
     dimensions, near, finite, closed = out.dimensions, out.near, out.finite, out.closed
     by_step, cells, cell_prices, variations = out.by_step, out.cells, out.cell_prices, out.variations
     margins, margin_exact, gaps = out.margins, out.margin_exact, out.advantage_gaps
-    older = before.copy()
-    width = len(before) * LANES
+    width = -(-arms // LANES) * LANES
+    words = len(tied) // 2
     for t in range(len(values)):
-        before, older = older, before
-        round_ = _price_round(losses, t, arms, rule, older, before, variations)
+        now = (t & 1) * words
+        start = t * width
+        round_ = _price_round(losses, start, width, arms, rule, tied, words - now, now, variations, t)
         values[t], prices[t], crossed[t], dimensions[t], near[t], finite[t], closed[t] = round_[:7]
         vertex[t] = dimensions[t] == 0
         v, price, left_out = round_[0], round_[1], round_[7]
         by_step[t, 0] = cell_prices[t] = price
-        # After a round that allows nothing only the padding is tied; such a stream is refused.
+        # A stream with a round that allows nothing is refused.
         if price > 0.0 and round_[5] and not closed[max(t - 1, 0)]:
-            held = _first_of(losses, t * width, v, price, older)
-            best = _first_of(losses, t * width, v, 0.0, before)
             cells[t, 0] = cells[t, 1] = 0
-            cells[t, 2] = _shortest_named(losses, t * width, held, lengths)
+            held = _first_of(losses, start, v, price, tied, words - now, words)
+            best = _first_of(losses, start, v, 0.0, tied, now, words)
+            cells[t, 2] = _shortest_named(losses, start, held, lengths)
             # A single best arm has no other name.
-            alone = round_[3] == 0
-            cells[t, 3] = best if alone else _shortest_named(losses, t * width, best, lengths)
+            cells[t, 3] = best if round_[3] == 0 else _shortest_named(losses, start, best, lengths)
         margins[t] = gaps[t] = left_out
         margin_exact[t] = True
 
 
-@inner
-def _price_round(losses, t, arms, rule, before, now_tied, norms):
-    """One round; fills ``now_tied`` and norms.
+@inlined
+def _price_round(losses, start, width, arms, rule, tied, before, now, norms, t):
+    """One round, whose losses begin at ``start``; fills its half of ``tied`` and norms.
 
     Returns its value, price, whether the face changed, its dimension, whether a tie is near, all is finite,
     nothing is allowed, and with norms the least advantage of an arm left out.
     """
-    zero = zero_lanes()
-    infinite = broadcast(np.inf)
-    floor, slope, _ = rule
-    width = len(before) * LANES
-    start = t * width
-    smallest = infinite
-    for k in range(0, width, LANES):
-        smallest = minimum(load(losses, start + k), smallest)
-    v = least(smallest)
-    base, upper = broadcast(v), broadcast(floor + slope * abs(v))
-    held, gap = infinite, infinite
-    evidence = zero
-    l1 = l2 = linf = zero
-    tied_arms, changed = np.int64(0), np.int64(0)
+    zero, infinite = zero_lanes(), broadcast(np.inf)
+    smallest = held = infinite
+    sound = l1 = l2 = linf = zero
     earlier = max(start - width, 0)
-    for k in range(0, width, LANES):
-        loss = load(losses, start + k)
-        d = loss - base
-        close = at_most(d, upper)
-        now, old = bits_of(close), np.int64(item(before, k // LANES))
-        held = minimum(select(mask_of(old), d, infinite), held)
-        if norms is not None:
-            gap = minimum(select(close, infinite, d), gap)
-            move = absolute(loss - load(losses, earlier + k))
-            l1 = l1 + move
-            l2 = fma(move, move, l2)
-            linf = maximum(move, linf)
-        # Bits are left by what is close but not zero, and by what is not finite (0 * d is nan).
-        evidence = overlay(evidence, select(close, d, d * zero))
-        tied_arms += count_bits(np.uint64(now))
-        changed |= now ^ old
-        now_tied[np.uint64(k // LANES)] = now
-    price, left_out = least(held), np.inf
+    for first in range(0, width, WORD):
+        old = np.int64(item(tied, before + first // WORD))
+        for k in range(first, min(first + WORD, width), LANES):
+            loss = load(losses, start + k)
+            smallest = minimum(loss, smallest)
+            held = minimum(select(mask_of(old >> (k - first)), loss, infinite), held)
+            sound = overlay(loss * zero, sound)  # bits are left by what is not finite: 0 * inf is nan
+            if norms is not None:
+                move = absolute(loss - load(losses, earlier + k))
+                l1 = l1 + move
+                l2 = fma(move, move, l2)
+                linf = maximum(move, linf)
+    v = least(smallest)
+    price = least(held) - v
+    # A difference that is within the bound once it is rounded is within this.
+    most = v + (rule[0] + rule[1] * abs(v)) * (1.0 + 2.0**-50)
+    upper = broadcast(most)
+    base, gap = broadcast(v), infinite
+    worst = base
+    tied_arms, changed = np.int64(0), np.int64(0)
+    for first in range(0, width, WORD):
+        word = np.int64(0)
+        for k in range(first, min(first + WORD, width), LANES):
+            loss = load(losses, start + k)
+            close = at_most(loss, upper)
+            word |= bits_of(close) << (k - first)
+            worst = maximum(select(close, loss, base), worst)
+            if norms is not None:
+                gap = minimum(select(close, infinite, loss), gap)
+        if first + WORD > arms:  # losses may be as large as the padding
+            word &= (1 << (arms - first)) - 1
+        tied_arms += count_bits(np.uint64(word))
+        changed |= word ^ np.int64(item(tied, before + first // WORD))
+        tied[np.uint64(now + first // WORD)] = word
+    left_out = np.inf
     if norms is not None:
         norms[t, 0], norms[t, 1], norms[t, 2] = total(l1), total(l2), -least(zero - linf)
         if tied_arms < arms:
-            left_out = least(gap)
+            left_out = least(gap) - v
     near, finite, closed = False, True, False
-    if any_bit(evidence):
-        near, sound, closed, beyond, left_out = _examine(losses, start, arms, v, floor + slope * abs(v))
-        finite = sound and not (beyond and price == np.inf)
+    if any_bit(absolute(sound)) or any_bit(worst - base) or price == np.inf:
+        near, numbers, closed, beyond, left_out = _examine(losses, start, arms, v, most)
+        finite = numbers and not (beyond and price == np.inf)
         if price == np.inf:
             price = 0.0
     return v, price, changed != 0, tied_arms - 1, near, finite, closed, left_out
@@ -184,14 +192,15 @@ def sweep(problem: Problem, losses: np.ndarray, rule: tuple[float, float, float]
     """Price the rounds ``losses`` [N,1,1,K] (float64, any strides); no move leads anywhere else."""
     rounds, *_, arms = losses.shape
     rows, missing = losses.reshape(rounds, arms), -arms % LANES
-    everything = np.full((arms + missing) // LANES, ALL, np.uint8)
     if missing:
         rows = np.pad(rows, ((0, 0), (0, missing)), constant_values=np.finfo(np.float64).max)
-        everything[-1] >>= missing
+    words = -(-arms // WORD)
+    tied = np.full(2 * words, -1, np.int64)
+    tied[-1] = -1 if arms % WORD == 0 else (1 << arms % WORD) - 1
     out, _ = allocate(rounds, problem.shape, LANES, np.uint16, walks=detail, moves=detail)
     flat = frozen(rows, np.float64)
     if detail:
-        detail_kernel(flat, arms, rule, everything, problem.lengths, out)
+        detail_kernel(flat, arms, rule, tied, problem.lengths, out)
     else:
-        price_kernel(flat, arms, rule, everything, out)
+        price_kernel(flat, arms, rule, tied, out)
     return out  # type: ignore[no-any-return]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 LANES = 8
+LINE = 64  # bytes of a cache line
 
 
 class States(NamedTuple):
@@ -82,11 +85,27 @@ def frozen(array, dtype) -> np.ndarray:
     return view
 
 
+def in_one_piece(kinds: Mapping[str, tuple[tuple[int, ...], Any]]) -> dict[str, np.ndarray]:
+    """Zeros of several shapes and types, by name, in one piece of memory, each from a cache line on.
+
+    What is given back to the system piece by piece is asked for again with the next block, and for small
+    rounds new pages cost as much as pricing. One piece is kept, or comes in large pages.
+    """
+    places, size = [], 0
+    for shape, kind in kinds.values():
+        places.append(size)
+        size += -(-math.prod(shape) * np.dtype(kind).itemsize // LINE) * LINE
+    room = np.zeros(size + LINE, np.uint8)
+    start = -room.ctypes.data % LINE
+    return {
+        name: np.ndarray(shape, kind, room, start + place)
+        for (name, (shape, kind)), place in zip(kinds.items(), places, strict=True)
+    }
+
+
 def aligned_zeros(count: int) -> np.ndarray:
     """Zeros that start on a cache line."""
-    room = np.zeros(count + 8)
-    start = (-room.ctypes.data // 8) % 8
-    return room[start : start + count]
+    return in_one_piece({"zeros": ((count,), np.float64)})["zeros"]
 
 
 def allocate(
@@ -96,24 +115,27 @@ def allocate(
     steps, states, actions = shape
     detail = walks or moves
     told = rounds if detail else 0
-    out = Swept(
-        values=np.zeros(rounds),
-        prices=np.zeros(rounds),
-        crossed=np.zeros(rounds, np.bool_),
-        vertex=np.zeros(rounds, np.bool_),
-        dimensions=np.zeros(rounds, np.int64),
-        near=np.zeros(rounds, np.bool_),
-        finite=np.zeros(rounds, np.bool_),
-        closed=np.zeros(rounds, np.bool_),
-        sizes=np.zeros(rounds),
-        by_step=np.zeros((told, steps)),
-        cells=np.full((told, 4), -1, np.int64),
-        cell_prices=np.zeros(told),
-        margins=np.zeros(told),
-        margin_exact=np.zeros(told, np.bool_),
-        advantage_gaps=np.zeros(told),
-        variations=np.zeros((told, 3)),
-    )
+    one, number, truth = (rounds,), np.float64, np.bool_
+    columns = {
+        "values": (one, number),
+        "prices": (one, number),
+        "crossed": (one, truth),
+        "vertex": (one, truth),
+        "dimensions": (one, np.int64),
+        "near": (one, truth),
+        "finite": (one, truth),
+        "closed": (one, truth),
+        "sizes": (one, number),
+        "by_step": ((told, steps), number),
+        "cells": ((told, 4), np.int64),
+        "cell_prices": ((told,), number),
+        "margins": ((told,), number),
+        "margin_exact": ((told,), truth),
+        "advantage_gaps": ((told,), number),
+        "variations": ((told, 3), number),
+    }
+    out = Swept(**in_one_piece(columns))
+    out.cells[:] = -1
     if not detail:
         return out, None
     width = min(block, rounds)

@@ -216,6 +216,12 @@ def at_most(builder, x, y):
     return builder.fcmp_ordered("<=", x, y)
 
 
+@piecewise(mask(lanes, lanes))
+def equal(builder, x, y):
+    """Where x == y."""
+    return builder.fcmp_ordered("==", x, y)
+
+
 @piecewise(lanes(mask, lanes, lanes))
 def select(builder, where, x, y):
     """X where the mask holds, y elsewhere."""

@@ -42,8 +42,10 @@ Detail: TypeAlias = Literal["full", "prices"] | Collection[str]
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
 SHARED_BYTES = 2**23
+MOST_ROUNDS = 2**15
 """A block of losses has about the first size; beyond the second only where it costs no memory. Streams below
-the third are priced in less time than it takes to wake a second thread."""
+the third are priced in less time than it takes to wake a second thread. What is told of so many small rounds
+stays in the cache."""
 
 
 def price_stream(
@@ -191,7 +193,7 @@ def block_rounds(mdp: MDP, *, is_view: bool, threads: int = 1, n_rounds: int | N
     round_bytes = 8 * math.prod(mdp.shape)
     rounds = 1
     for multiple in (56, 8):
-        blocks = max(1, BLOCK_BYTES // (multiple * round_bytes * threads))
+        blocks = max(1, min(BLOCK_BYTES // (round_bytes * threads), MOST_ROUNDS) // multiple)
         if is_view or blocks * multiple * round_bytes <= MOST_BLOCK_BYTES:
             rounds = blocks * multiple - 1
             break
@@ -237,21 +239,28 @@ def _in_order(
 def _gathered(parts: Iterable[Columns], n_rounds: int | None, advance: Callable[[int], object]) -> Columns:
     """The columns of all parts, each put in its place as it comes: others are priced meanwhile."""
     columns: Columns = {}
-    done = 0
+    done = room = 0
     for part in parts:
         stop = done + len(part["prices"])
+        if stop > room:
+            room = max(stop, n_rounds or 2 * done)
+            columns = _lengthened({name: column[:done] for name, column in columns.items()}, part, room)
         for name, column in part.items():
-            if stop > len(columns.get(name, ())):
-                columns[name] = _lengthened(columns.get(name), column, max(stop, n_rounds or 2 * done))
             columns[name][done:stop] = column
         advance(stop - done)
         done = stop
     return {name: column[:done] for name, column in columns.items()}
 
 
-def _lengthened(column: npt.NDArray[Any] | None, like: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
-    """A longer column that begins as this one, of the kind of another."""
-    longer = np.empty((length, *like.shape[1:]), like.dtype)
-    if column is not None:
-        longer[: len(column)] = column
+def _lengthened(columns: Columns, like: Columns, length: int) -> Columns:
+    """Longer columns that begin as these, of the kinds of others."""
+    from normalfan._kernels.buffers import LINE, in_one_piece
+
+    kinds = {name: ((length, *one.shape[1:]), one.dtype) for name, one in like.items()}
+    # Those with many numbers a round stand alone: who keeps the prices need not keep them.
+    wide = {name for name, one in like.items() if one[0].nbytes > LINE}
+    longer = in_one_piece({name: kind for name, kind in kinds.items() if name not in wide})
+    longer |= {name: np.empty(*kinds[name]) for name in wide}
+    for name, column in columns.items():
+        longer[name][: len(column)] = column
     return longer
