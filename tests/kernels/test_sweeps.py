@@ -37,8 +37,9 @@ def problem(kind: str, shape: tuple[int, int, int], rng: np.random.Generator) ->
 
 
 def stream(shape: tuple[int, int, int], rounds: int, how: str, rng: np.random.Generator) -> Any:
-    most = 3 if how == "tied" else 10**6
-    losses = rng.integers(0, most, (rounds, *shape)).astype(float)
+    if how == "apart":
+        return rng.random((rounds, *shape), np.float32).astype(float)
+    losses = rng.integers(0, 3 if how == "tied" else 10**6, (rounds, *shape)).astype(float)
     if how == "closed":
         closed = rng.random(losses.shape) < 0.3
         closed[..., 0] = False
@@ -79,8 +80,9 @@ def test_a_stream_is_its_rounds_in_numpy(kind: str, how: str, shape: tuple[int, 
 
 @pytest.mark.parametrize("kind", ["certain", "sparse", "dense"])
 @pytest.mark.parametrize("how", ["tied", "apart", "closed"])
-def test_detail_threads_layout_and_company_change_no_bit(kind: str, how: str) -> None:
-    rng = np.random.default_rng(11)
+@pytest.mark.parametrize("seed", [11, 13])  # a policy comes to each state, or not
+def test_detail_threads_layout_and_company_change_no_bit(kind: str, how: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
     shape = (5, 7, 3)
     mdp = problem(kind, shape, rng)
     losses = stream(shape, 120, how, rng)

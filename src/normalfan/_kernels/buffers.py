@@ -69,13 +69,15 @@ class Walk(NamedTuple):
     better: np.ndarray  # as the words [H*S*A]: bit i says that in lane i the action attains W so far
     pay: np.ndarray  # float64, the advantage of the action that attains W
     gap: np.ndarray  # float64, the least advantage among the actions left out
-    norms: np.ndarray  # float64 [3*rounds of a block] of the moves so far
+    norms: np.ndarray  # float64 [3*rounds of a block, or 3*LANES*LANES] of the moves so far
     carry: np.ndarray  # float64 [H*S] mass of the last round of the block before
     mass: np.ndarray  # float64 [2*S*LANES] of the states of this step and the next
     reach: np.ndarray  # uint16 [2*S] the rounds that reach them
     paid: np.ndarray  # float64 [2*LANES] on the way to ``Swept``
     is_wanted: bool  # or only how far the losses moved is
     tells_moves: bool  # how far the losses moved is wanted
+    adds_moves: bool = False  # and added up while states are priced, where a policy comes; see `moves`
+    is_near: bool = False  # losses were read just before they are priced
 
 
 def frozen(array, dtype) -> np.ndarray:
@@ -146,7 +148,7 @@ def allocate(
         better=np.zeros(steps * states * actions, word),
         pay=aligned_zeros(steps * stride),
         gap=aligned_zeros(steps * stride),
-        norms=aligned_zeros(3 * block),
+        norms=aligned_zeros(3 * max(block, LANES * LANES)),
         carry=np.zeros(steps * states),
         mass=aligned_zeros(2 * states * LANES),
         reach=np.zeros(2 * states, np.uint16),

@@ -34,7 +34,8 @@ from normalfan._kernels.lanes import (
     store,
     zero_lanes,
 )
-from normalfan._kernels.losses import Given, add_moves, ask_for_losses, read_losses
+from normalfan._kernels.losses import Given, ask_for_losses, read_losses
+from normalfan._kernels.moves import read_moves
 from normalfan._kernels.successors import examine_infinite, unexplained
 
 PANEL_ROWS = 24  # rows that are multiplied before they are settled, if that makes TOGETHER states
@@ -77,17 +78,6 @@ def _multiply(problem, given, start, rounds, h, first, stop, values, q):
             # The last tile of a panel repeats its last row rather than running past it.
             most = count - 1 - r
             multiply_tile(problem.rows, states, base + r, most, values, t * states, q, r * BLOCK + t, BLOCK)
-
-
-@inner
-def _move(given, first, t, h, s, actions, scratch, walk):
-    """Add the moves of one state, whose losses are in scratch, to the norms of LANES rounds."""
-    l1, l2 = load(walk.norms, t), load(walk.norms, BLOCK + t)
-    linf = load(walk.norms, 2 * BLOCK + t)
-    l1, l2, linf = add_moves(given, first + t, h, s, actions, scratch, l1, l2, linf)
-    store(walk.norms, t, l1)
-    store(walk.norms, BLOCK + t, l2)
-    store(walk.norms, 2 * BLOCK + t, linf)
 
 
 @inner
@@ -151,8 +141,6 @@ def _settle(problem, given, first, rounds, h, s, row, rule, block, words, walk):
         store(block.largest, t, maximum(size, load(block.largest, t)))
         if walk is not None:
             store(walk.gap, h * walk.stride + s * walk.width + t, least)
-            if walk.tells_moves:
-                _move(given, first, t, h, s, actions, scratch, walk)
     return free
 
 
@@ -226,23 +214,6 @@ def _back_step(problem, given, start, rounds, h, rule, block, words, walk):
         block.met[t] = max(block.met[t], block.largest[t] + block.before[t])
         block.floor[t] = rule[0] + rule[1] * block.met[t] + rule[2] * block.scale[t]
         block.before[t] = block.largest[t]
-    if walk is not None:
-        if walk.tells_moves:
-            _move_unlisted(problem, given, start, rounds, h, listed, block.scratch, walk)
-
-
-@inner
-def _move_unlisted(problem, given, first, rounds, h, listed, scratch, walk):
-    """The moves at states to which no policy comes."""
-    _, states, actions = problem.shape
-    done = 0
-    for s in range(states):
-        if done < len(listed) and listed[done] == s:
-            done += 1
-            continue
-        for t in range(0, rounds, LANES):
-            read_losses(given, first + t, min(LANES, rounds - t) - 1, h, s, actions, scratch)
-            _move(given, first, t, h, s, actions, scratch, walk)
 
 
 @inner
@@ -290,7 +261,8 @@ def sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses):
         block.near[:] = 0
         block.freed[:] = 0
         if walk is not None:
-            walk.norms[:] = 0.0
+            for t in range(0, valid if walk.tells_moves else 0, LANES):
+                read_moves(problem, given, first + t, min(LANES, valid - t), True, walk.norms, out)
         for h in range(steps - 1, -1, -1):
             _back_step(problem, given, first, valid, h, rule, block, words, walk)
             block = _turn(block)
@@ -298,9 +270,6 @@ def sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses):
         if walk is None:
             keep_faces(problem, words, reach, first, valid, out)
         else:
-            for t in range(valid):
-                for k in range(3):
-                    out.variations[first + t, k] = walk.norms[k * BLOCK + t]
             if walk.is_wanted:
                 weigh_dense_faces(
                     problem, given, words, masses, block.kept, walk, first, valid, block.freed[0], out

@@ -168,7 +168,7 @@ def minimum(builder, x, y):
 @piecewise(lanes(lanes, lanes))
 def maximum(builder, x, y):
     """The larger of x and y (y when they are unordered)."""
-    return builder.select(builder.fcmp_ordered(">", x, y), x, y)
+    return _larger(builder, x, y)
 
 
 def _folded(builder, x, combine):
@@ -387,18 +387,25 @@ def number_at(typingctx, address, unit):
     return types.float64(types.intp, unit), codegen
 
 
-def _read_beside(builder, address, kind):
-    """Lanes from numbers that lie side by side."""
+def _read_beside(builder, address, kind, begin=None, end=None):
+    """Lanes from numbers that lie side by side; with ends only from these lanes, zero elsewhere."""
     pieces = []
+    row_type = ir.VectorType(kind, PIECE)
     for first in FIRSTS:
-        row = _read_at(
-            builder,
-            address,
-            number(first),
-            number(4 if kind == ir.FloatType() else 8),
-            ir.VectorType(kind, PIECE),
-        )
-        row.align = 4
+        where = number(first), number(4 if kind == ir.FloatType() else 8)
+        if end is None:
+            row = _read_at(builder, address, *where, row_type)
+            row.align = 4
+        else:
+            lane = ir.Constant(WORDS, list(range(first, first + PIECE)))
+            there = builder.and_(
+                builder.icmp_signed("<=", splat(builder, begin), lane),
+                builder.icmp_signed("<", lane, splat(builder, end)),
+            )
+            place = builder.inttoptr(builder.add(address, builder.mul(*where)), row_type.as_pointer())
+            args = [place, number(4, INT32), there, ir.Constant(row_type, None)]
+            suffix = "f32" if kind == ir.FloatType() else "f64"
+            row = _call(builder, f"masked.load.v{PIECE}{suffix}.p0", row_type, args)
         pieces.append(row if kind == DOUBLE else builder.fpext(row, NUMBERS))
     return join(builder, pieces)
 
@@ -532,3 +539,75 @@ def multiply_tile(typingctx, rows, states, first, most, values, start, out, plac
 
     size = types.intp
     return types.none(rows, size, size, size, values, size, out, size, size), codegen
+
+
+# --- how far rows are apart ------------------------------------------------------------
+
+
+def _longer(builder, d, x):
+    return builder.fadd(x, d)
+
+
+def _squarer(builder, d, x):
+    return _call(builder, f"fma.v{PIECE}f64", NUMBERS, [d, d, x])
+
+
+def _larger(builder, d, x):
+    return builder.select(builder.fcmp_ordered(">", d, x), d, x)
+
+
+@intrinsic
+def add_distances(typingctx, before, place, stride, last, skip, count, unit, norms):
+    """Add up how far numbers are from those in the row before, for LANES rows from ``place`` on.
+
+    Row r lies ``min(r, last) * stride`` bytes further, and the one before the first at ``before``; each has
+    ``count`` numbers of the type of ``unit``, the first for lane ``skip``. From ``3 * r * LANES`` on, lanes of
+    ``norms`` are the sums of |x - y|, those of its squares, and the largest.
+    """
+
+    def codegen(context, builder, signature, args):
+        before, place, stride, last, skip, count, _, norms_array = args
+        kind = _loss_type(unit)
+        size = number(4 if kind == ir.FloatType() else 8)
+        rows = [before]
+        for r in range(LANES):
+            beyond = builder.icmp_signed("<", last, number(r))
+            rows.append(builder.add(place, builder.mul(stride, builder.select(beyond, last, number(r)))))
+        first = _item_pointer(context, builder, norms, norms_array, number(0))
+        places = [builder.gep(first, [number(k)]) for k in range(0, 3 * LANES * LANES, PIECE)]
+        places = [builder.bitcast(one, NUMBERS.as_pointer()) for one in places]
+        sums = [cgutils.alloca_once(builder, NUMBERS) for _ in places]
+        for slot, one in zip(sums, places, strict=True):
+            builder.store(_read(builder, one), slot)
+
+        def add_column(column, *ends):
+            offset = builder.mul(builder.sub(column, skip), size)
+            slots = iter(sums)
+            old, *new = (_read_beside(builder, builder.add(row, offset), kind, *ends) for row in rows)
+            for now in new:
+                moves = [
+                    _call(builder, f"fabs.v{PIECE}f64", NUMBERS, [builder.fsub(x, y)])
+                    for x, y in zip(split(builder, now), split(builder, old), strict=True)
+                ]
+                for grow in (_longer, _squarer, _larger):
+                    for d in moves:
+                        slot = next(slots)
+                        builder.store(grow(builder, d, builder.load(slot)), slot)
+                old = now
+
+        end = builder.add(skip, count)
+        begin = builder.select(builder.icmp_signed(">", skip, number(0)), number(LANES), number(0))
+        whole = builder.and_(end, number(-LANES))
+        with builder.if_then(builder.icmp_signed("<", number(0), skip)):
+            add_column(number(0), skip, end)
+        with cgutils.for_range_slice(builder, begin, whole, number(LANES)) as (column, _):
+            add_column(column)
+        tail = builder.select(builder.icmp_signed("<", begin, whole), whole, begin)
+        with builder.if_then(builder.icmp_signed("<", tail, end)):
+            add_column(tail, number(0), builder.sub(end, tail))
+        for slot, one in zip(sums, places, strict=True):
+            builder.store(builder.load(slot), one).align = 8
+        return context.get_dummy_value()
+
+    size = types.intp
+    return types.none(size, size, size, size, size, size, unit, norms), codegen

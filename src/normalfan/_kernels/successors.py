@@ -39,19 +39,21 @@ from normalfan._kernels.losses import (
     Factors,
     Given,
     add_move,
-    add_moves,
     ask_for_losses,
     form_block,
     four_losses,
     one_loss,
     read_losses,
 )
+from normalfan._kernels.moves import read_moves
 
 ALL = (1 << LANES) - 1
 WORD = np.uint16  # of the rounds of a block, and of the one before it
 BLOCKS = 7  # blocks that share a forward pass: 56 rounds and the one before fit a signed word
 AHEAD = 10  # successors whose values are asked for in advance
 SOON = 6  # states from now on whose losses are asked for
+MOST_STATES = 0.75  # if policies come to so many, moves are added up there as they are priced
+NEAR_BYTES = 2**23  # a block of losses that was read just now is near
 NEAR, SOUND, CLOSED, FREED = 0, 1, 2, 3  # sets of lanes: doubtful; finite; nothing allowed; freed of what was
 
 
@@ -189,16 +191,6 @@ def _ask_ahead(problem, given, first, rounds, h, j, actions):
         ask_for_losses(given, first, rounds, back, item(problem.idx, soon), actions)
 
 
-@inlined
-def _pass_by(given, first, last, h, begin, end, actions, scratch, l1, l2, linf):
-    """The norms with the moves of the states from ``begin`` to ``end`` added to them."""
-    for s in range(begin, end):
-        ask_for_losses(given, first, last + 1, h, min(s + SOON, end - 1), actions)
-        read_losses(given, first, last, h, s, actions, scratch)
-        l1, l2, linf = add_moves(given, first, h, s, actions, scratch, l1, l2, linf)
-    return l1, l2, linf
-
-
 @inner
 def _back_step(
     problem, indptr, indices, weights, given, first, last, h, block, earlier, rule, floor, room, walk
@@ -218,7 +210,6 @@ def _back_step(
     slope = broadcast(rule[1] + rule[2])
     whole = given.strides[3] == given.size and last == LANES - 1
     largest = zero
-    next_state = np.int64(0)
     if walk is not None:
         l1, l2, linf = load(walk.norms, 0), load(walk.norms, LANES), load(walk.norms, 2 * LANES)
     for j in range(problem.ptr[h], problem.ptr[h + 1]):
@@ -226,11 +217,8 @@ def _back_step(
         cell = (h * states + s) * actions
         row = h * problem.per_step + s * actions
         word = block + cell
-        if walk is not None:
-            if walk.tells_moves:  # no policy comes to the states between, but losses move there too
-                l1, l2, linf = _pass_by(given, first, last, h, next_state, s, actions, scratch, l1, l2, linf)
-                next_state = s + 1
-        _ask_ahead(problem, given, first, last + 1, h, j, actions)
+        if walk is None or not walk.is_near:
+            _ask_ahead(problem, given, first, last + 1, h, j, actions)
         v = infinite
         a = 0
         if whole:
@@ -251,7 +239,7 @@ def _back_step(
                 store(scratch, (actions + a + 2) * LANES, q2)
                 store(scratch, (actions + a + 3) * LANES, q3)
                 if walk is not None:
-                    if walk.tells_moves:
+                    if walk.adds_moves:
                         l1, l2, linf = add_move(given, first, h, s, a, x0, l1, l2, linf)
                         l1, l2, linf = add_move(given, first, h, s, a + 1, x1, l1, l2, linf)
                         l1, l2, linf = add_move(given, first, h, s, a + 2, x2, l1, l2, linf)
@@ -263,7 +251,7 @@ def _back_step(
             q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
             store(scratch, (actions + a) * LANES, q)
             if walk is not None:
-                if walk.tells_moves:
+                if walk.adds_moves:
                     l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
             v = minimum(q, v)
             a += 1
@@ -320,8 +308,6 @@ def _back_step(
         store(values, here + s * 2 * LANES, v)
         store(values, here + s * 2 * LANES + LANES, w)
     if walk is not None:
-        if walk.tells_moves:
-            l1, l2, linf = _pass_by(given, first, last, h, next_state, states, actions, scratch, l1, l2, linf)
         store(walk.norms, 0, l1)
         store(walk.norms, LANES, l2)
         store(walk.norms, 2 * LANES, linf)
@@ -397,19 +383,30 @@ def price_kernel(problem, given, factors, rounds, rule, room, faces, out):
             keep_faces(problem, faces, reach, start, stop - start, out)
 
 
+@inner
+def _tell_added(norms, first, rounds, out):
+    """Add the moves that were added up while states were priced; nothing is left of them."""
+    for i in range(rounds):
+        moved = out.variations[first + i]
+        moved[0] += norms[i]
+        moved[1] += norms[LANES + i]
+        moved[2] = max(moved[2], norms[2 * LANES + i])
+    norms[:] = 0.0
+
+
 @kernel
 def detail_kernel(problem, given, factors, rounds, rule, room, out, walk):
     """The same with detail: each block is walked while what its sweep left is near."""
     reach = np.zeros((2, problem.shape[1]), np.int64)
     for first in range(0, rounds, LANES):
         valid = min(LANES, rounds - first)
-        walk.norms[:] = 0.0
         if factors is not None:
             given = form_block(factors, problem, first, walk.tells_moves)
+        if walk.tells_moves:
+            read_moves(problem, given, first, valid, not walk.adds_moves, walk.norms, out)
         _back(problem, given, first, valid, 0, 0, rule, room, out, walk)
-        for i in range(valid):
-            for k in range(3):
-                out.variations[first + i, k] = walk.norms[k * LANES + i]
+        if walk.adds_moves:
+            _tell_added(walk.norms, first, valid, out)
         if walk.is_wanted:
             weigh_faces(
                 problem, None, problem.indptr, problem.indices, problem.weights, given, room.words, walk,
@@ -436,6 +433,12 @@ def sweep(
     steps, states, actions = problem.shape
     out, walk = allocate(rounds, problem.shape, LANES, WORD, walks=walks, moves=moves)
     size = steps * states * actions
+    if walk is not None:
+        few_passed = len(problem.idx) >= MOST_STATES * steps * states
+        walk = walk._replace(
+            adds_moves=moves and few_passed,
+            is_near=moves and not few_passed and 8 * LANES * size <= NEAR_BYTES,
+        )
     # Walks look at one block at a time, and no pass needs more blocks than there are.
     wide = problem.weights is not None and walk is None and rounds > LANES
     blocks = min(BLOCKS, -(-rounds // LANES)) if wide else 1
