@@ -77,7 +77,7 @@ class Walk(NamedTuple):
     is_wanted: bool  # or only how far the losses moved is
     tells_moves: bool  # how far the losses moved is wanted
     adds_moves: bool = False  # and added up while states are priced, where a policy comes; see `moves`
-    is_near: bool = False  # losses were read just before they are priced
+    near: int = 0  # rounds, all or none, whose losses are read just before they are priced
 
 
 def frozen(array, dtype) -> np.ndarray:

@@ -561,8 +561,8 @@ def add_distances(typingctx, before, place, stride, last, skip, count, unit, nor
     """Add up how far numbers are from those in the row before, for LANES rows from ``place`` on.
 
     Row r lies ``min(r, last) * stride`` bytes further, and the one before the first at ``before``; each has
-    ``count`` numbers of the type of ``unit``, the first for lane ``skip``. From ``3 * r * LANES`` on, lanes of
-    ``norms`` are the sums of |x - y|, those of its squares, and the largest.
+    ``count`` numbers of the type of ``unit``, the first for lane ``skip``. Lanes of ``norms``, for row r from
+    ``3 * r * LANES`` on, are the sums of |x - y|, those of its squares, and the largest.
     """
 
     def codegen(context, builder, signature, args):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalfan._kernels.buffers import LANES, Problem, Swept, aligned_zeros, allocate
+from normalfan._kernels.buffers import LANES, LINE, Problem, Swept, aligned_zeros, allocate
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.forward import keep_faces, weigh_faces
 from normalfan._kernels.lanes import (
@@ -30,6 +30,7 @@ from normalfan._kernels.lanes import (
     maximum,
     minimum,
     overlay,
+    prefetch_at,
     prefetch_items,
     select,
     store,
@@ -53,7 +54,7 @@ BLOCKS = 7  # blocks that share a forward pass: 56 rounds and the one before fit
 AHEAD = 10  # successors whose values are asked for in advance
 SOON = 6  # states from now on whose losses are asked for
 MOST_STATES = 0.75  # if policies come to so many, moves are added up there as they are priced
-NEAR_BYTES = 2**23  # a block of losses that was read just now is near
+NEAR_BYTES = 2**22  # two such blocks of losses fit the last cache
 NEAR, SOUND, CLOSED, FREED = 0, 1, 2, 3  # sets of lanes: doubtful; finite; nothing allowed; freed of what was
 
 
@@ -191,6 +192,16 @@ def _ask_ahead(problem, given, first, rounds, h, j, actions):
         ask_for_losses(given, first, rounds, back, item(problem.idx, soon), actions)
 
 
+@inlined
+def _ask_for_next(problem, given, first, j):
+    """Ask for a part of the next block, whose losses lie in one row a round: a part for each state priced."""
+    steps, states, actions = problem.shape
+    lines, parts = steps * states * actions * given.size // LINE, len(problem.idx)
+    for line in range(j * lines // parts, (j + 1) * lines // parts):
+        for i in range(LANES):
+            prefetch_at(given.address + (first + i) * given.strides[0] + line * LINE)
+
+
 @inner
 def _back_step(
     problem, indptr, indices, weights, given, first, last, h, block, earlier, rule, floor, room, walk
@@ -217,8 +228,10 @@ def _back_step(
         cell = (h * states + s) * actions
         row = h * problem.per_step + s * actions
         word = block + cell
-        if walk is None or not walk.is_near:
+        if walk is None or walk.near == 0:
             _ask_ahead(problem, given, first, last + 1, h, j, actions)
+        elif first + 2 * LANES <= walk.near:
+            _ask_for_next(problem, given, first + LANES, j)
         v = infinite
         a = 0
         if whole:
@@ -435,9 +448,10 @@ def sweep(
     size = steps * states * actions
     if walk is not None:
         few_passed = len(problem.idx) >= MOST_STATES * steps * states
+        is_row = given.strides[1:] == tuple(given.size * n for n in (states * actions, actions, 1))
+        is_near = is_row and given.size * LANES * size <= NEAR_BYTES
         walk = walk._replace(
-            adds_moves=moves and few_passed,
-            is_near=moves and not few_passed and 8 * LANES * size <= NEAR_BYTES,
+            adds_moves=moves and few_passed, near=rounds if moves and is_near and not few_passed else 0
         )
     # Walks look at one block at a time, and no pass needs more blocks than there are.
     wide = problem.weights is not None and walk is None and rounds > LANES
