@@ -193,7 +193,7 @@ def _rounds(
     moving = MovingStream(problems, losses, dynamics_of_round) if is_moving else None
     mdp, stream = problems[0], as_stream(losses) if moving is None else moving.losses
     # From an unknown number of rounds one by one: the next may depend on what the learner does.
-    at_once = 1 if stream.n_rounds is None else block_rounds(mdp, is_view=stream.is_view)
+    at_once = 1 if stream.n_rounds is None else block_rounds(mdp, stream)
     if moving is not None:
         return stream, moving.rounds(at_once)
     return stream, ((mdp, loss) for loss in each_round(mdp, stream, at_once))

@@ -118,7 +118,7 @@ def allocate(
     detail = walks or moves
     told = rounds if detail else 0
     one, number, truth = (rounds,), np.float64, np.bool_
-    columns = {
+    columns: dict[str, tuple[tuple[int, ...], Any]] = {
         "values": (one, number),
         "prices": (one, number),
         "crossed": (one, truth),
@@ -142,17 +142,14 @@ def allocate(
         return out, None
     width = min(block, rounds)
     stride = states * width + block
-    return out, Walk(
-        width,
-        stride,
-        better=np.zeros(steps * states * actions, word),
-        pay=aligned_zeros(steps * stride),
-        gap=aligned_zeros(steps * stride),
-        norms=aligned_zeros(3 * max(block, LANES * LANES)),
-        carry=np.zeros(steps * states),
-        mass=aligned_zeros(2 * states * LANES),
-        reach=np.zeros(2 * states, np.uint16),
-        paid=aligned_zeros(2 * LANES),
-        is_wanted=walks,
-        tells_moves=moves,
-    )
+    room: dict[str, tuple[tuple[int, ...], Any]] = {
+        "better": ((steps * states * actions,), word),
+        "pay": ((steps * stride,), number),
+        "gap": ((steps * stride,), number),
+        "norms": ((3 * max(block, LANES * LANES),), number),
+        "carry": ((steps * states,), number),
+        "mass": ((2 * states * LANES,), number),
+        "reach": ((2 * states,), np.uint16),
+        "paid": ((2 * LANES,), number),
+    }
+    return out, Walk(width, stride, **in_one_piece(room), is_wanted=walks, tells_moves=moves)

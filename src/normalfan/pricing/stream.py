@@ -24,8 +24,9 @@ from normalfan.pricing.crossing import Against, read_plans
 from normalfan.pricing.dynamics import NO_ROUND, ArrivingPairs, MovingStream, Problems
 from normalfan.pricing.motion import PricedMotion, motion_of
 from normalfan.pricing.moving import EVERY_DETAIL, MovingPricer
-from normalfan.problem.arrays import release_pages
+from normalfan.problem.arrays import mapping_under, release_pages
 from normalfan.problem.losses import (
+    ArrayLosses,
     Losses,
     LossStream,
     are_rewards,
@@ -41,11 +42,12 @@ Detail: TypeAlias = Literal["full", "prices"] | Collection[str]
 
 BLOCK_BYTES = 2**26
 MOST_BLOCK_BYTES = 2**29
+IN_MEMORY_BYTES = 2**28
 SHARED_BYTES = 2**23
 MOST_ROUNDS = 2**15
-"""A block of losses has about the first size; beyond the second only where it costs no memory. Streams below
-the third are priced in less time than it takes to wake a second thread. What is told of so many small rounds
-stays in the cache."""
+"""A block of losses has about the first size; beyond the second only where it costs no memory, and the third
+if all losses are in memory anyway. Streams below the fourth are priced in less time than it takes to wake a
+second thread. What is told of so many small rounds stays in the cache."""
 
 
 def price_stream(
@@ -143,7 +145,7 @@ def price_stream(
     else:
         stream = as_stream(losses)
     threads = threads or _worthwhile_threads(mdp, stream)
-    rounds = block_rounds(mdp, is_view=stream.is_view, threads=threads, n_rounds=stream.n_rounds)
+    rounds = block_rounds(mdp, stream, threads=threads)
     plans = read_plans(mdp, against, stream)
     n_rounds = stream.n_rounds
     work: Callable[..., Columns]
@@ -186,17 +188,20 @@ def _read_detail(detail: Detail) -> Collection[str]:
     return {*detail, "variations"} if "effective_variations" in detail else {*detail}
 
 
-def block_rounds(mdp: MDP, *, is_view: bool, threads: int = 1, n_rounds: int | None = None) -> int:
+def block_rounds(mdp: MDP, stream: LossStream, *, threads: int = 1) -> int:
     """How many new rounds make a block, where so many threads work on blocks."""
     # Sweeps advance 56 or 8 rounds at a time, and a block shares one round with the last: one less than a
     # multiple of these keeps them full.
     round_bytes = 8 * math.prod(mdp.shape)
+    stays = stream.is_view and isinstance(stream, ArrayLosses) and mapping_under(stream.array) is None
+    size = IN_MEMORY_BYTES if stays else BLOCK_BYTES
     rounds = 1
     for multiple in (56, 8):
-        blocks = max(1, min(BLOCK_BYTES // (round_bytes * threads), MOST_ROUNDS) // multiple)
-        if is_view or blocks * multiple * round_bytes <= MOST_BLOCK_BYTES:
+        blocks = max(1, min(size // (round_bytes * threads), MOST_ROUNDS) // multiple)
+        if stream.is_view or blocks * multiple * round_bytes <= MOST_BLOCK_BYTES:
             rounds = blocks * multiple - 1
             break
+    n_rounds = stream.n_rounds
     if threads == 1 or n_rounds is None:
         return rounds
     # As many blocks for each of them.

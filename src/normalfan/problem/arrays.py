@@ -178,14 +178,22 @@ def on_cache_lines(array: FloatArray) -> FloatArray:
     return moved
 
 
-def release_pages(array: npt.NDArray[Any]) -> None:
-    """Give the pages of a mapped file under `array` back: a stream longer than memory would fill it."""
+def mapping_under(array: npt.NDArray[Any]) -> mmap.mmap | None:
+    """The mapped file in which `array` lies, unless what is written to it lies elsewhere."""
     mapped: Any = array
     while not isinstance(mapped, mmap.mmap):
         copies_on_write = isinstance(mapped, np.memmap) and mapped.mode not in ("r", "r+")
-        if mapped is None or copies_on_write:  # releasing pages that were written to would lose them
-            return
+        if mapped is None or copies_on_write:
+            return None
         mapped = getattr(mapped, "base", None)
+    return mapped
+
+
+def release_pages(array: npt.NDArray[Any]) -> None:
+    """Give the pages of a mapped file under `array` back: a stream longer than memory would fill it."""
+    mapped = mapping_under(array)
+    if mapped is None:  # or pages that were written to, which would be lost
+        return
     if not hasattr(mmap, "MADV_DONTNEED") or not array.size:
         return
     origin = np.frombuffer(mapped, dtype=np.uint8).__array_interface__["data"][0]

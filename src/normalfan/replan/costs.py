@@ -337,7 +337,7 @@ def _trailing_means(mdp: MDP, stream: LossStream, window: int) -> LossStream:
 
 
 def _each_round(mdp: MDP, stream: LossStream) -> Iterator[FloatArray]:
-    return each_round(mdp, stream, block_rounds(mdp, is_view=stream.is_view))
+    return each_round(mdp, stream, block_rounds(mdp, stream))
 
 
 def _backups(mdp: MDP, stream: LossStream, start: int = 0) -> Iterator[Backup]:
