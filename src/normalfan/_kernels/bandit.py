@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from normalfan._kernels.buffers import LANES, Problem, Swept, allocate, frozen
+from normalfan._kernels.buffers import LANES, Problem, Swept, frozen, nothing_told
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import (
     absolute,
@@ -117,6 +117,7 @@ def detail_kernel(losses, arms, rule, tied, lengths, out):
         vertex[t] = dimensions[t] == 0
         v, price, left_out = round_[0], round_[1], round_[7]
         by_step[t, 0] = cell_prices[t] = price
+        cells[t, 0] = cells[t, 1] = cells[t, 2] = cells[t, 3] = -1
         # A stream with a round that allows nothing is refused.
         if price > 0.0 and round_[5] and not closed[max(t - 1, 0)]:
             cells[t, 0] = cells[t, 1] = 0
@@ -197,7 +198,8 @@ def sweep(problem: Problem, losses: np.ndarray, rule: tuple[float, float, float]
     words = -(-arms // WORD)
     tied = np.full(2 * words, -1, np.int64)
     tied[-1] = -1 if arms % WORD == 0 else (1 << arms % WORD) - 1
-    out, _ = allocate(rounds, problem.shape, LANES, np.uint16, walks=detail, moves=detail)
+    out = nothing_told(rounds, 1, detail=detail, zeros=False)
+    out.sizes[:] = 0.0  # nothing is rounded
     flat = frozen(rows, np.float64)
     if detail:
         detail_kernel(flat, arms, rule, tied, problem.lengths, out)

@@ -87,8 +87,10 @@ def frozen(array, dtype) -> np.ndarray:
     return view
 
 
-def in_one_piece(kinds: Mapping[str, tuple[tuple[int, ...], Any]]) -> dict[str, np.ndarray]:
-    """Zeros of several shapes and types, by name, in one piece of memory, each from a cache line on.
+def in_one_piece(
+    kinds: Mapping[str, tuple[tuple[int, ...], Any]], *, zeros: bool = True
+) -> dict[str, np.ndarray]:
+    """Arrays of several shapes and types, by name, in one piece of memory, each from a cache line on.
 
     What is given back to the system piece by piece is asked for again with the next block, and for small
     rounds new pages cost as much as pricing. One piece is kept, or comes in large pages.
@@ -97,7 +99,7 @@ def in_one_piece(kinds: Mapping[str, tuple[tuple[int, ...], Any]]) -> dict[str, 
     for shape, kind in kinds.values():
         places.append(size)
         size += -(-math.prod(shape) * np.dtype(kind).itemsize // LINE) * LINE
-    room = np.zeros(size + LINE, np.uint8)
+    room = (np.zeros if zeros else np.empty)(size + LINE, np.uint8)
     start = -room.ctypes.data % LINE
     return {
         name: np.ndarray(shape, kind, room, start + place)
@@ -115,7 +117,28 @@ def allocate(
 ) -> Any:
     """What a sweep of blocks of ``block`` rounds fills, and a walk if it is to walk or to tell moves."""
     steps, states, actions = shape
-    detail = walks or moves
+    out = nothing_told(rounds, steps, detail=walks or moves)
+    out.cells[:] = -1
+    if not (walks or moves):
+        return out, None
+    width = min(block, rounds)
+    stride = states * width + block
+    number = np.float64
+    room: dict[str, tuple[tuple[int, ...], Any]] = {
+        "better": ((steps * states * actions,), word),
+        "pay": ((steps * stride,), number),
+        "gap": ((steps * stride,), number),
+        "norms": ((3 * max(block, LANES * LANES),), number),
+        "carry": ((steps * states,), number),
+        "mass": ((2 * states * LANES,), number),
+        "reach": ((2 * states,), np.uint16),
+        "paid": ((2 * LANES,), number),
+    }
+    return out, Walk(width, stride, **in_one_piece(room), is_wanted=walks, tells_moves=moves)
+
+
+def nothing_told(rounds: int, steps: int, *, detail: bool, zeros: bool = True) -> Swept:
+    """What a sweep fills, zeros unless it fills all."""
     told = rounds if detail else 0
     one, number, truth = (rounds,), np.float64, np.bool_
     columns: dict[str, tuple[tuple[int, ...], Any]] = {
@@ -136,20 +159,4 @@ def allocate(
         "advantage_gaps": ((told,), number),
         "variations": ((told, 3), number),
     }
-    out = Swept(**in_one_piece(columns))
-    out.cells[:] = -1
-    if not detail:
-        return out, None
-    width = min(block, rounds)
-    stride = states * width + block
-    room: dict[str, tuple[tuple[int, ...], Any]] = {
-        "better": ((steps * states * actions,), word),
-        "pay": ((steps * stride,), number),
-        "gap": ((steps * stride,), number),
-        "norms": ((3 * max(block, LANES * LANES),), number),
-        "carry": ((steps * states,), number),
-        "mass": ((2 * states * LANES,), number),
-        "reach": ((2 * states,), np.uint16),
-        "paid": ((2 * LANES,), number),
-    }
-    return out, Walk(width, stride, **in_one_piece(room), is_wanted=walks, tells_moves=moves)
+    return Swept(**in_one_piece(columns, zeros=zeros))

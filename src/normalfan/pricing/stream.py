@@ -264,7 +264,7 @@ def _lengthened(columns: Columns, like: Columns, length: int) -> Columns:
     kinds = {name: ((length, *one.shape[1:]), one.dtype) for name, one in like.items()}
     # Those with many numbers a round stand alone: who keeps the prices need not keep them.
     wide = {name for name, one in like.items() if one[0].nbytes > LINE}
-    longer = in_one_piece({name: kind for name, kind in kinds.items() if name not in wide})
+    longer = in_one_piece({name: kind for name, kind in kinds.items() if name not in wide}, zeros=False)
     longer |= {name: np.empty(*kinds[name]) for name in wide}
     for name, column in columns.items():
         longer[name][: len(column)] = column
