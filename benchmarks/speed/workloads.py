@@ -49,7 +49,7 @@ def sparse(rng: np.random.Generator) -> Workload:
 
 def arms(rng: np.random.Generator) -> Workload:
     bandit = MDP(np.zeros((1, 128), dtype=int), 0, horizon=1)
-    return _workload("arms", "one state, K=128", bandit, 1_000_000, rng)
+    return _workload("arms", "one state, K=128", bandit, 200_000, rng)
 
 
 def hedge(rng: np.random.Generator) -> Workload:
