@@ -17,7 +17,6 @@ from normalfan._kernels.dense_faces import ALL, BLOCK, Masses, weigh_dense_faces
 from normalfan._kernels.forward import keep_faces
 from normalfan._kernels.kept_rows import TOGETHER, Kept, keep_row, multiply_kept, no_rows
 from normalfan._kernels.lanes import (
-    TILE_ROWS,
     absolute,
     at_most,
     bits_of,
@@ -28,7 +27,6 @@ from normalfan._kernels.lanes import (
     mask_of,
     maximum,
     minimum,
-    multiply_tile,
     scatter,
     select,
     store,
@@ -37,6 +35,7 @@ from normalfan._kernels.lanes import (
 from normalfan._kernels.losses import Given, ask_for_losses, read_losses
 from normalfan._kernels.moves import read_moves
 from normalfan._kernels.successors import examine_infinite, unexplained
+from normalfan._kernels.tiles import TILE_ROWS, multiply_tile
 
 PANEL_ROWS = 24  # rows that are multiplied before they are settled, if that makes TOGETHER states
 SENT_ROWS = 48  # rows along which masses are sent at a time; a part of their columns fits the first cache

@@ -108,7 +108,7 @@ def splat(builder, scalar):
     return take(builder, single, empty, [0] * PIECE)
 
 
-def _call(builder, name: str, kind, args):
+def call(builder, name: str, kind, args):
     """Call an LLVM intrinsic."""
     function = ir.FunctionType(kind, [arg.type for arg in args])
     return builder.call(cgutils.get_or_insert_function(builder.module, function, f"llvm.{name}"), args)
@@ -147,16 +147,20 @@ _define_operator(operator.truediv, "fdiv")
 @piecewise(lanes(lanes, lanes, lanes))
 def fma(builder, x, y, z):
     """x*y + z with a single rounding."""
-    return _call(builder, f"fma.v{PIECE}f64", NUMBERS, [x, y, z])
+    return call(builder, f"fma.v{PIECE}f64", NUMBERS, [x, y, z])
 
 
 @piecewise(lanes(lanes))
 def absolute(builder, x):
-    return _call(builder, f"fabs.v{PIECE}f64", NUMBERS, [x])
+    return call(builder, f"fabs.v{PIECE}f64", NUMBERS, [x])
 
 
 def _smaller(builder, x, y):
     return builder.select(builder.fcmp_ordered("<", x, y), x, y)
+
+
+def larger(builder, x, y):
+    return builder.select(builder.fcmp_ordered(">", x, y), x, y)
 
 
 @piecewise(lanes(lanes, lanes))
@@ -168,7 +172,7 @@ def minimum(builder, x, y):
 @piecewise(lanes(lanes, lanes))
 def maximum(builder, x, y):
     """The larger of x and y (y when they are unordered)."""
-    return _larger(builder, x, y)
+    return larger(builder, x, y)
 
 
 def _folded(builder, x, combine):
@@ -281,16 +285,16 @@ def count_bits(builder, word):
 # --- memory: losses lie at byte addresses, whatever their layout; buffers are flat arrays of our own ---
 
 
-def _item_pointer(context, builder, array_type, array, index):
+def item_pointer(context, builder, array_type, array, index):
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
 
 
-def _piece_pointers(builder, start) -> list:
+def piece_pointers(builder, start) -> list:
     places = [builder.gep(start, [number(first)]) for first in FIRSTS]
     return [builder.bitcast(place, NUMBERS.as_pointer()) for place in places]
 
 
-def _read(builder, pointer):
+def read_piece(builder, pointer):
     value = builder.load(pointer)
     value.align = 8  # nothing is assumed of a buffer beyond the size of its items
     return value
@@ -299,7 +303,7 @@ def _read(builder, pointer):
 def _read_at(builder, start, stride, i, kind):
     """Load ``kind`` from the byte address ``start + i * stride``."""
     place = builder.add(start, builder.mul(stride, i))
-    return _read(builder, builder.inttoptr(place, kind.as_pointer()))
+    return read_piece(builder, builder.inttoptr(place, kind.as_pointer()))
 
 
 @intrinsic
@@ -307,8 +311,8 @@ def load(typingctx, buffer, start):
     """Lanes from ``buffer[start : start + LANES]``."""
 
     def codegen(context, builder, signature, args):
-        places = _piece_pointers(builder, _item_pointer(context, builder, buffer, *args))
-        return join(builder, [_read(builder, place) for place in places])
+        places = piece_pointers(builder, item_pointer(context, builder, buffer, *args))
+        return join(builder, [read_piece(builder, place) for place in places])
 
     return lanes(buffer, types.intp), codegen
 
@@ -318,7 +322,7 @@ def store(typingctx, buffer, start, x):
     """Write the lanes to ``buffer[start : start + LANES]``."""
 
     def codegen(context, builder, signature, args):
-        places = _piece_pointers(builder, _item_pointer(context, builder, buffer, *args[:2]))
+        places = piece_pointers(builder, item_pointer(context, builder, buffer, *args[:2]))
         for place, piece in zip(places, split(builder, args[2]), strict=True):
             builder.store(piece, place).align = 8
         return context.get_dummy_value()
@@ -331,7 +335,7 @@ def item(typingctx, array, index):
     """``array[index]`` of a flat array, for an index known not to be negative."""
 
     def codegen(context, builder, signature, args):
-        return context.unpack_value(builder, array.dtype, _item_pointer(context, builder, array, *args))
+        return context.unpack_value(builder, array.dtype, item_pointer(context, builder, array, *args))
 
     return array.dtype(array, types.intp), codegen
 
@@ -341,7 +345,7 @@ def prefetch_items(typingctx, buffer, start):
     """Ask for the cache lines that hold ``buffer[start : start + LANES]``."""
 
     def codegen(context, builder, signature, args):
-        first = _item_pointer(context, builder, buffer, *args)
+        first = item_pointer(context, builder, buffer, *args)
         for i in range(0, LANES, 8):
             _ask(builder, builder.bitcast(builder.gep(first, [number(i)]), ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
@@ -362,10 +366,10 @@ def prefetch_at(typingctx, address):
 
 def _ask(builder, place) -> None:
     # For reading, into every level of the cache, data.
-    _call(builder, "prefetch.p0", ir.VoidType(), [place, *(number(v, INT32) for v in (0, 3, 1))])
+    call(builder, "prefetch.p0", ir.VoidType(), [place, *(number(v, INT32) for v in (0, 3, 1))])
 
 
-def _loss_type(unit) -> ir.Type:
+def loss_type(unit) -> ir.Type:
     """The LLVM type of numbers in memory, of which ``unit`` is numba's type."""
     return ir.FloatType() if unit == types.float32 else DOUBLE
 
@@ -382,12 +386,12 @@ def number_at(typingctx, address, unit):
     """The number of the type of ``unit`` at a byte address, as a float64."""
 
     def codegen(context, builder, signature, args):
-        return _read_number(builder, args[0], number(0), number(0), _loss_type(unit))
+        return _read_number(builder, args[0], number(0), number(0), loss_type(unit))
 
     return types.float64(types.intp, unit), codegen
 
 
-def _read_beside(builder, address, kind, begin=None, end=None):
+def read_beside(builder, address, kind, begin=None, end=None):
     """Lanes from numbers that lie side by side; with ends only from these lanes, zero elsewhere."""
     pieces = []
     row_type = ir.VectorType(kind, PIECE)
@@ -405,7 +409,7 @@ def _read_beside(builder, address, kind, begin=None, end=None):
             place = builder.inttoptr(builder.add(address, builder.mul(*where)), row_type.as_pointer())
             args = [place, number(4, INT32), there, ir.Constant(row_type, None)]
             suffix = "f32" if kind == ir.FloatType() else "f64"
-            row = _call(builder, f"masked.load.v{PIECE}{suffix}.p0", row_type, args)
+            row = call(builder, f"masked.load.v{PIECE}{suffix}.p0", row_type, args)
         pieces.append(row if kind == DOUBLE else builder.fpext(row, NUMBERS))
     return join(builder, pieces)
 
@@ -413,7 +417,7 @@ def _read_beside(builder, address, kind, begin=None, end=None):
 @intrinsic
 def gather(typingctx, address, stride, last, unit):
     """Lane i from the number at ``address + min(i, last) * stride`` bytes; no clamp in a whole block."""
-    kind = _loss_type(unit)
+    kind = loss_type(unit)
 
     def codegen(context, builder, signature, args):
         address, stride, last, _ = args
@@ -423,7 +427,7 @@ def gather(typingctx, address, stride, last, unit):
         with builder.if_else(whole, likely=True) as (straight, clamped):
             with straight, builder.if_else(beside) as (one_after_the_other, apart):
                 with one_after_the_other:
-                    builder.store(_read_beside(builder, address, kind), slot)
+                    builder.store(read_beside(builder, address, kind), slot)
                 with apart:
                     pieces = []
                     for first in FIRSTS:
@@ -465,7 +469,7 @@ def columns(typingctx, address, stride, unit):
     Rows are transposed in registers, so that every cache line is touched once instead of once a column.
     """
     four = types.UniTuple(lanes, FOUR)
-    kind = ir.VectorType(_loss_type(unit), FOUR)
+    kind = ir.VectorType(loss_type(unit), FOUR)
 
     def codegen(context, builder, signature, args):
         halves = []
@@ -493,121 +497,3 @@ def _transpose(builder, rows):
     even = [take(builder, rows[k], rows[k + 1], [0, 4, 2, 6]) for k in (0, 2)]
     odd = [take(builder, rows[k], rows[k + 1], [1, 5, 3, 7]) for k in (0, 2)]
     return [take(builder, *pair, low) for low in ([0, 1, 4, 5], [2, 3, 6, 7]) for pair in (even, odd)]
-
-
-# --- a tile of a matrix product -----------------------------------------------------
-
-TILE_ROWS = 12 * PIECE // LANES  # their sums fill twelve registers, whatever the size of these
-
-
-@intrinsic
-def multiply_tile(typingctx, rows, states, first, most, values, start, out, place, stride):
-    """out[place + r * stride :] = sum over k of rows[first + min(r, most), k] * values[start + k * LANES :].
-
-    For r below TILE_ROWS and LANES columns at once, each summed in ascending order; rows are [any, states].
-    """
-
-    def codegen(context, builder, signature, args):
-        rows_array, states, first, most, values_array, start, out_array, place, stride = args
-        base = context.make_array(rows)(context, builder, rows_array).data
-        chosen = []
-        for r in range(TILE_ROWS):
-            beyond = builder.icmp_signed("<", most, number(r))
-            row = builder.add(first, builder.select(beyond, most, number(r)))
-            chosen.append(builder.gep(base, [builder.mul(row, states)]))
-        sums = [[cgutils.alloca_once(builder, NUMBERS) for _ in FIRSTS] for _ in chosen]
-        for row in sums:
-            for slot in row:
-                builder.store(ir.Constant(NUMBERS, None), slot)
-        values_start = _item_pointer(context, builder, values, values_array, start)
-        with cgutils.for_range(builder, states) as loop:
-            column = builder.gep(values_start, [builder.mul(loop.index, number(LANES))])
-            pieces = [_read(builder, piece) for piece in _piece_pointers(builder, column)]
-            for row, slots in zip(chosen, sums, strict=True):
-                weight = splat(builder, builder.load(builder.gep(row, [loop.index])))
-                for piece, slot in zip(pieces, slots, strict=True):
-                    more = [weight, piece, builder.load(slot)]
-                    builder.store(_call(builder, f"fma.v{PIECE}f64", NUMBERS, more), slot)
-        for r, slots in enumerate(sums):
-            beyond = builder.icmp_signed("<", most, number(r))
-            row = builder.select(beyond, most, number(r))
-            target = builder.add(place, builder.mul(row, stride))
-            pointers = _piece_pointers(builder, _item_pointer(context, builder, out, out_array, target))
-            for pointer, slot in zip(pointers, slots, strict=True):
-                builder.store(builder.load(slot), pointer).align = 8
-        return context.get_dummy_value()
-
-    size = types.intp
-    return types.none(rows, size, size, size, values, size, out, size, size), codegen
-
-
-# --- how far rows are apart ------------------------------------------------------------
-
-
-def _longer(builder, d, x):
-    return builder.fadd(x, d)
-
-
-def _squarer(builder, d, x):
-    return _call(builder, f"fma.v{PIECE}f64", NUMBERS, [d, d, x])
-
-
-def _larger(builder, d, x):
-    return builder.select(builder.fcmp_ordered(">", d, x), d, x)
-
-
-@intrinsic
-def add_distances(typingctx, before, place, stride, last, skip, count, unit, norms):
-    """Add up how far numbers are from those in the row before, for LANES rows from ``place`` on.
-
-    Row r lies ``min(r, last) * stride`` bytes further, and the one before the first at ``before``; each has
-    ``count`` numbers of the type of ``unit``, the first for lane ``skip``. Lanes of ``norms``, for row r from
-    ``3 * r * LANES`` on, are the sums of |x - y|, those of its squares, and the largest.
-    """
-
-    def codegen(context, builder, signature, args):
-        before, place, stride, last, skip, count, _, norms_array = args
-        kind = _loss_type(unit)
-        size = number(4 if kind == ir.FloatType() else 8)
-        rows = [before]
-        for r in range(LANES):
-            beyond = builder.icmp_signed("<", last, number(r))
-            rows.append(builder.add(place, builder.mul(stride, builder.select(beyond, last, number(r)))))
-        first = _item_pointer(context, builder, norms, norms_array, number(0))
-        places = [builder.gep(first, [number(k)]) for k in range(0, 3 * LANES * LANES, PIECE)]
-        places = [builder.bitcast(one, NUMBERS.as_pointer()) for one in places]
-        sums = [cgutils.alloca_once(builder, NUMBERS) for _ in places]
-        for slot, one in zip(sums, places, strict=True):
-            builder.store(_read(builder, one), slot)
-
-        def add_column(column, *ends):
-            offset = builder.mul(builder.sub(column, skip), size)
-            slots = iter(sums)
-            old, *new = (_read_beside(builder, builder.add(row, offset), kind, *ends) for row in rows)
-            for now in new:
-                moves = [
-                    _call(builder, f"fabs.v{PIECE}f64", NUMBERS, [builder.fsub(x, y)])
-                    for x, y in zip(split(builder, now), split(builder, old), strict=True)
-                ]
-                for grow in (_longer, _squarer, _larger):
-                    for d in moves:
-                        slot = next(slots)
-                        builder.store(grow(builder, d, builder.load(slot)), slot)
-                old = now
-
-        end = builder.add(skip, count)
-        begin = builder.select(builder.icmp_signed(">", skip, number(0)), number(LANES), number(0))
-        whole = builder.and_(end, number(-LANES))
-        with builder.if_then(builder.icmp_signed("<", number(0), skip)):
-            add_column(number(0), skip, end)
-        with cgutils.for_range_slice(builder, begin, whole, number(LANES)) as (column, _):
-            add_column(column)
-        tail = builder.select(builder.icmp_signed("<", begin, whole), whole, begin)
-        with builder.if_then(builder.icmp_signed("<", tail, end)):
-            add_column(tail, number(0), builder.sub(end, tail))
-        for slot, one in zip(sums, places, strict=True):
-            builder.store(builder.load(slot), one).align = 8
-        return context.get_dummy_value()
-
-    size = types.intp
-    return types.none(size, size, size, size, size, size, unit, norms), codegen

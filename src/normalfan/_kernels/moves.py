@@ -14,7 +14,6 @@ from normalfan._kernels.compiling import inner
 from normalfan._kernels.lanes import (
     LANES,
     absolute,
-    add_distances,
     fma,
     least,
     load,
@@ -25,6 +24,7 @@ from normalfan._kernels.lanes import (
     zero_lanes,
 )
 from normalfan._kernels.losses import loss_at, one_loss
+from normalfan._kernels.tiles import add_distances
 
 NORMS = 3 * LANES  # what is kept of a round
 
