@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from normalfan._kernels.compiling import inner
-from normalfan._kernels.lanes import load, store
+from normalfan._kernels.memory import load, store
 from normalfan_paper._kernels.exponential import exponential, weight
 
 

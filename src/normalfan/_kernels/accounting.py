@@ -13,7 +13,7 @@ import numpy as np
 
 from normalfan._kernels.buffers import Problem, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import item
+from normalfan._kernels.memory import item
 from normalfan._kernels.playing import begin_step, mean_ahead, push_row, tables, visits_of
 
 

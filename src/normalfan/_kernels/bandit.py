@@ -22,9 +22,7 @@ from normalfan._kernels.lanes import (
     count_bits,
     equal,
     fma,
-    item,
     least,
-    load,
     lowest_bit,
     mask_of,
     maximum,
@@ -34,6 +32,7 @@ from normalfan._kernels.lanes import (
     total,
     zero_lanes,
 )
+from normalfan._kernels.memory import item, load
 
 WORD = 64  # arms whose bits stand in one word
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LANES = 8
+ALL = (1 << LANES) - 1  # a bit for each
 LINE = 64  # bytes of a cache line
 
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalfan._kernels.buffers import LANES, Problem, Swept, aligned_zeros, allocate
+from normalfan._kernels.buffers import ALL, LANES, Problem, Swept, aligned_zeros, allocate
 from normalfan._kernels.compiling import inner, kernel
-from normalfan._kernels.dense_faces import ALL, BLOCK, Masses, weigh_dense_faces
+from normalfan._kernels.dense_faces import BLOCK, Masses, weigh_dense_faces
+from normalfan._kernels.evidence import examine_infinite, unexplained
 from normalfan._kernels.forward import keep_faces
 from normalfan._kernels.kept_rows import TOGETHER, Kept, keep_row, multiply_kept, no_rows
 from normalfan._kernels.lanes import (
@@ -22,19 +23,15 @@ from normalfan._kernels.lanes import (
     bits_of,
     broadcast,
     fma,
-    item,
-    load,
     mask_of,
     maximum,
     minimum,
-    scatter,
     select,
-    store,
     zero_lanes,
 )
 from normalfan._kernels.losses import Given, ask_for_losses, read_losses
+from normalfan._kernels.memory import item, load, scatter, store
 from normalfan._kernels.moves import read_moves
-from normalfan._kernels.successors import examine_infinite, unexplained
 from normalfan._kernels.tiles import TILE_ROWS, multiply_tile
 
 PANEL_ROWS = 24  # rows that are multiplied before they are settled, if that makes TOGETHER states

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from normalfan._kernels.buffers import ALL
 from normalfan._kernels.compiling import inner
 from normalfan._kernels.forward import (
     PLANES,
@@ -25,10 +26,10 @@ from normalfan._kernels.forward import (
     tell_step,
 )
 from normalfan._kernels.kept_rows import add_kept, keep_row
-from normalfan._kernels.lanes import LANES, gather, load, mask_of, shifted, store, zero_lanes
+from normalfan._kernels.lanes import LANES, mask_of, shifted, zero_lanes
+from normalfan._kernels.memory import gather, load, store
 
 BLOCK = 56  # rounds: whole groups of lanes, and one bit to spare in a signed word
-ALL = (1 << LANES) - 1
 
 
 class Masses(NamedTuple):

@@ -19,18 +19,15 @@ from normalfan._kernels.lanes import (
     LANES,
     at_most,
     broadcast,
-    item,
     last_lane,
-    load,
     mask_of,
     minimum,
-    prefetch_items,
     select,
     shifted,
-    store,
     zero_lanes,
 )
 from normalfan._kernels.losses import shortest_named
+from normalfan._kernels.memory import item, load, prefetch_items, store
 
 PLANES = 40  # of the bit-sliced counters: planes[p] holds bit p of all; a count below 2**40 always fits
 SMALLEST_EXACT = 2.0**-1022  # products below this are rounded away; 0 is a safe bound for them

@@ -11,17 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from normalfan._kernels.compiling import inlined, inner
-from normalfan._kernels.lanes import (
-    LANES,
-    broadcast,
-    fma,
-    item,
-    load,
-    lowest_bit,
-    store,
-    total,
-    zero_lanes,
-)
+from normalfan._kernels.lanes import LANES, broadcast, fma, lowest_bit, total, zero_lanes
+from normalfan._kernels.memory import item, load, store
 
 TOGETHER = 3  # rows multiplied at a time: as many states as `dense` has in a panel of eight actions
 WIDE = 6 * LANES  # columns added at a time, in registers

@@ -14,22 +14,8 @@ import numpy as np
 
 from normalfan._kernels.buffers import frozen
 from normalfan._kernels.compiling import inlined, inner
-from normalfan._kernels.lanes import (
-    LANES,
-    absolute,
-    broadcast,
-    columns,
-    fma,
-    gather,
-    item,
-    load,
-    maximum,
-    number_at,
-    prefetch_at,
-    shifted,
-    store,
-    zero_lanes,
-)
+from normalfan._kernels.lanes import LANES, absolute, broadcast, fma, maximum, shifted, zero_lanes
+from normalfan._kernels.memory import column, columns, gather, item, load, number_at, prefetch_at, store
 
 
 class Given(NamedTuple):
@@ -121,8 +107,15 @@ def four_losses(given, first, h, s, a):
 
 
 @inlined
+def whole_loss(given, first, h, s, a):
+    """The losses of one action there."""
+    t0, t1, t2, _ = given.strides
+    return column(given.address + first * t0 + h * t1 + s * t2 + a * given.size, t0, given.unit)
+
+
+@inlined
 def one_loss(given, first, last, h, s, a):
-    """The losses of an action."""
+    """The losses of an action, in any block."""
     t0, t1, t2, t3 = given.strides
     return gather(given.address + first * t0 + h * t1 + s * t2 + a * t3, t0, last, given.unit)
 

@@ -11,19 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from normalfan._kernels.compiling import inner
-from normalfan._kernels.lanes import (
-    LANES,
-    absolute,
-    fma,
-    least,
-    load,
-    maximum,
-    shifted,
-    store,
-    total,
-    zero_lanes,
-)
+from normalfan._kernels.lanes import LANES, absolute, fma, least, maximum, shifted, total, zero_lanes
 from normalfan._kernels.losses import loss_at, one_loss
+from normalfan._kernels.memory import load, store
 from normalfan._kernels.tiles import add_distances
 
 NORMS = 3 * LANES  # what is kept of a round

@@ -12,7 +12,7 @@ import numpy as np
 
 from normalfan._kernels.buffers import Problem, frozen
 from normalfan._kernels.compiling import inlined, kernel
-from normalfan._kernels.lanes import item
+from normalfan._kernels.memory import item
 
 
 @inlined

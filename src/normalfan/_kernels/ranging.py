@@ -22,14 +22,12 @@ from normalfan._kernels.lanes import (
     at_most,
     broadcast,
     fma,
-    item,
-    load,
     maximum,
     minimum,
     select,
-    store,
     zero_lanes,
 )
+from normalfan._kernels.memory import item, load, store
 
 MAX = np.finfo(np.float64).max
 

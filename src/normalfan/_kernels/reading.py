@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from normalfan._kernels.buffers import LANES, aligned_zeros
+from normalfan._kernels.buffers import ALL, LANES, aligned_zeros
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.lanes import (
     absolute,
@@ -25,18 +25,15 @@ from normalfan._kernels.lanes import (
     broadcast,
     fma,
     last_lane,
-    load,
     mask_of,
     maximum,
     minimum,
-    scatter,
     select,
-    store,
     zero_lanes,
 )
 from normalfan._kernels.losses import given, read_losses
+from normalfan._kernels.memory import load, scatter, store
 
-ALL = (1 << LANES) - 1
 OUT, DOUBTFUL, SURE = 0, 1, 2
 ROUNDED = 2.0**-50  # relative error of an advantage rounded to one float, or of a sum of bounds; with room
 UNDERFLOW = 2.0**-900  # a product smaller than this may lose bits below the range of float64,

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalfan._kernels.buffers import LANES, LINE, Problem, Swept, aligned_zeros, allocate
+from normalfan._kernels.buffers import ALL, LANES, LINE, Problem, Swept, aligned_zeros, allocate
 from normalfan._kernels.compiling import inlined, inner, kernel
+from normalfan._kernels.evidence import examine, examine_infinite, unexplained
 from normalfan._kernels.forward import keep_faces, weigh_faces
 from normalfan._kernels.lanes import (
     absolute,
@@ -24,16 +25,11 @@ from normalfan._kernels.lanes import (
     bits_of,
     broadcast,
     fma,
-    item,
-    load,
     mask_of,
     maximum,
     minimum,
     overlay,
-    prefetch_at,
-    prefetch_items,
     select,
-    store,
     zero_lanes,
 )
 from normalfan._kernels.losses import (
@@ -45,10 +41,11 @@ from normalfan._kernels.losses import (
     four_losses,
     one_loss,
     read_losses,
+    whole_loss,
 )
+from normalfan._kernels.memory import item, load, prefetch_at, prefetch_items, store
 from normalfan._kernels.moves import read_moves
 
-ALL = (1 << LANES) - 1
 WORD = np.uint16  # of the rounds of a block, and of the one before it
 BLOCKS = 7  # blocks that share a forward pass: 56 rounds and the one before fit a signed word
 AHEAD = 10  # successors whose values are asked for in advance
@@ -96,59 +93,6 @@ def _expect_held(values, ahead, row, a, actions, indices, weights, scratch):
     else:
         w = load(scratch, (2 * actions + a) * LANES)
     return w
-
-
-@inner
-def _examine(actions, upper, v, scratch):
-    """What the evidence at a state shows: (lanes with a doubtful advantage, lanes where all are finite)."""
-    zero = zero_lanes()
-    doubtful = unbounded = zero
-    for a in range(actions):
-        d = load(scratch, (actions + a) * LANES) - v
-        unbounded = fma(d, zero, unbounded)
-        doubtful = maximum(select(at_most(d, upper), d, zero), doubtful)
-    return ~bits_of(at_most(doubtful, zero)), bits_of(at_most(unbounded, zero))
-
-
-@inner
-def examine_infinite(actions, scratch, found, start, stride, base, word, shift, words):
-    """At a state where some advantage, ``found`` less ``base``, is not finite, three sets of lanes:
-
-    all is finite but what is not allowed; nothing is allowed that was tied before; nothing is allowed at all.
-    Where nothing is, every action counts as tied for the round that follows. Words are read from ``shift``.
-    """
-    zero = zero_lanes()
-    infinite = broadcast(np.inf)
-    unbounded = zero
-    able = kept = np.int64(0)
-    for a in range(actions):
-        forbidden = at_most(infinite, load(scratch, a * LANES))
-        d = load(found, start + a * stride) - base
-        unbounded = fma(select(forbidden, zero, d), zero, unbounded)
-        allowed = ~bits_of(forbidden)
-        able |= allowed
-        kept |= allowed & np.int64(item(words, word + a)) >> shift
-    closed = ~able & ALL
-    for a in range(actions):
-        words[np.uint64(word + a)] = np.int64(item(words, word + a)) | closed << (shift + 1)
-    return bits_of(at_most(unbounded, zero)), able & ~kept & ALL, closed
-
-
-@inner
-def unexplained(actions, scratch, row, word, shift, words, twins):
-    """The lanes (bit i + shift) in which two tied actions differ in loss or successors: maybe rounding."""
-    seen = np.int64(0)
-    several = np.int64(0)
-    for a in range(actions):
-        tied = np.int64(item(words, word + a)) >> shift
-        b = np.int64(item(twins, row + a))
-        if b < a:
-            mine, first = load(scratch, a * LANES), load(scratch, b * LANES)
-            same = bits_of(at_most(mine, first)) & bits_of(at_most(first, mine))
-            tied &= ~(same & np.int64(item(words, word + b)) >> shift)
-        several |= seen & tied
-        seen |= tied
-    return several
 
 
 @inner
@@ -203,128 +147,144 @@ def _ask_for_next(problem, given, first, j):
 
 
 @inner
-def _back_step(
-    problem, indptr, indices, weights, given, first, last, h, block, earlier, rule, floor, room, walk
-):
-    """One step of the recursion for one block; returns max |V|, and with detail adds up the moves.
+def _back_steps(problem, indptr, indices, weights, given, first, last, block, earlier, rule, room, walk):
+    """The recursion for one block; returns the sum of max |V| over the steps, and with detail adds up moves.
 
-    ``block``: where its words begin; ``earlier`` leads to the word of the block before. Ties are in
-    doubt up to ``floor`` and what |V| adds.
+    ``block``: where its words begin; ``earlier`` leads to the word of the block before. Ties are in doubt up
+    to a floor and what |V| adds. One call takes all steps: to hold and let go of arrays costs time.
     """
     steps, states, actions = problem.shape
     idx, values, scratch, words = problem.idx, room.values, room.scratch, room.words
     layer = states * 2 * LANES
-    here = (h & 1) * layer
-    ahead = 2 * layer if h + 1 == steps else layer - here
     zero = zero_lanes()
     infinite = broadcast(np.inf)
     slope = broadcast(rule[1] + rule[2])
+    given_floor, met_slope, rounding = broadcast(rule[0]), broadcast(rule[1]), broadcast(rule[2])
     whole = given.strides[3] == given.size and last == LANES - 1
-    largest = zero
+    scale = met = largest = zero
     if walk is not None:
         l1, l2, linf = load(walk.norms, 0), load(walk.norms, LANES), load(walk.norms, 2 * LANES)
-    for j in range(problem.ptr[h], problem.ptr[h + 1]):
-        s = np.int64(item(idx, j))
-        cell = (h * states + s) * actions
-        row = h * problem.per_step + s * actions
-        word = block + cell
-        if walk is None or walk.near == 0:
-            _ask_ahead(problem, given, first, last + 1, h, j, actions)
-        elif first + 2 * LANES <= walk.near:
-            _ask_for_next(problem, given, first + LANES, j)
-        v = infinite
-        a = 0
-        if whole:
-            while a + 4 <= actions:
-                x0, x1, x2, x3 = four_losses(given, first, h, s, a)
-                q0 = x0 + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
-                q1 = x1 + _expect(
-                    values, ahead, row + a + 1, a + 1, actions, indptr, indices, weights, scratch
-                )
-                q2 = x2 + _expect(
-                    values, ahead, row + a + 2, a + 2, actions, indptr, indices, weights, scratch
-                )
-                q3 = x3 + _expect(
-                    values, ahead, row + a + 3, a + 3, actions, indptr, indices, weights, scratch
-                )
-                store(scratch, (actions + a) * LANES, q0)
-                store(scratch, (actions + a + 1) * LANES, q1)
-                store(scratch, (actions + a + 2) * LANES, q2)
-                store(scratch, (actions + a + 3) * LANES, q3)
+    for h in range(steps - 1, -1, -1):
+        here = (h & 1) * layer
+        ahead = 2 * layer if h + 1 == steps else layer - here
+        floor = fma(met, met_slope, fma(scale, rounding, given_floor))
+        largest_ahead, largest = largest, zero
+        for j in range(problem.ptr[h], problem.ptr[h + 1]):
+            s = np.int64(item(idx, j))
+            cell = (h * states + s) * actions
+            row = h * problem.per_step + s * actions
+            word = block + cell
+            if walk is None or walk.near == 0:
+                _ask_ahead(problem, given, first, last + 1, h, j, actions)
+            elif first + 2 * LANES <= walk.near:
+                _ask_for_next(problem, given, first + LANES, j)
+            v = infinite
+            a = 0
+            if whole:
+                while a + 4 <= actions:
+                    x0, x1, x2, x3 = four_losses(given, first, h, s, a)
+                    q0 = x0 + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
+                    q1 = x1 + _expect(
+                        values, ahead, row + a + 1, a + 1, actions, indptr, indices, weights, scratch
+                    )
+                    q2 = x2 + _expect(
+                        values, ahead, row + a + 2, a + 2, actions, indptr, indices, weights, scratch
+                    )
+                    q3 = x3 + _expect(
+                        values, ahead, row + a + 3, a + 3, actions, indptr, indices, weights, scratch
+                    )
+                    store(scratch, (actions + a) * LANES, q0)
+                    store(scratch, (actions + a + 1) * LANES, q1)
+                    store(scratch, (actions + a + 2) * LANES, q2)
+                    store(scratch, (actions + a + 3) * LANES, q3)
+                    if walk is not None:
+                        if walk.adds_moves:
+                            l1, l2, linf = add_move(given, first, h, s, a, x0, l1, l2, linf)
+                            l1, l2, linf = add_move(given, first, h, s, a + 1, x1, l1, l2, linf)
+                            l1, l2, linf = add_move(given, first, h, s, a + 2, x2, l1, l2, linf)
+                            l1, l2, linf = add_move(given, first, h, s, a + 3, x3, l1, l2, linf)
+                    v = minimum(minimum(q0, q1), minimum(minimum(q2, q3), v))
+                    a += 4
+                while a < actions:
+                    loss = whole_loss(given, first, h, s, a)
+                    q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
+                    store(scratch, (actions + a) * LANES, q)
+                    if walk is not None:
+                        if walk.adds_moves:
+                            l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
+                    v = minimum(q, v)
+                    a += 1
+            while a < actions:
+                loss = one_loss(given, first, last, h, s, a)
+                q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
+                store(scratch, (actions + a) * LANES, q)
                 if walk is not None:
                     if walk.adds_moves:
-                        l1, l2, linf = add_move(given, first, h, s, a, x0, l1, l2, linf)
-                        l1, l2, linf = add_move(given, first, h, s, a + 1, x1, l1, l2, linf)
-                        l1, l2, linf = add_move(given, first, h, s, a + 2, x2, l1, l2, linf)
-                        l1, l2, linf = add_move(given, first, h, s, a + 3, x3, l1, l2, linf)
-                v = minimum(minimum(q0, q1), minimum(minimum(q2, q3), v))
-                a += 4
-        while a < actions:
-            loss = one_loss(given, first, last, h, s, a)
-            q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
-            store(scratch, (actions + a) * LANES, q)
-            if walk is not None:
-                if walk.adds_moves:
-                    l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
-            v = minimum(q, v)
-            a += 1
-        size = absolute(v)
-        upper = fma(size, slope, floor)
-        w = least = infinite
-        paid = zero
-        evidence = zero
-        seen = np.int64(0)
-        several = np.int64(0)
-        for a in range(actions):
-            d = load(scratch, (actions + a) * LANES) - v
-            close = at_most(d, upper)
-            # Bits are left by what is close but not zero, and by what is not finite (0 * d is nan).
-            evidence = overlay(evidence, select(close, d, d * zero))
-            before = np.int64(item(words, word + a + earlier)) >> LANES & 1
-            now = before | bits_of(close) << 1
-            words[np.uint64(word + a)] = now  # unsigned: numba need not look for a negative index
-            several |= seen & now
-            seen |= now
-            held = _expect_held(values, ahead, row + a, a, actions, indices, weights, scratch)
-            cost = select(mask_of(now), d + held, infinite)
-            if walk is not None:
-                keep = at_most(w, cost)
-                walk.better[np.uint64(cell + a)] = ~bits_of(keep)
-                paid = select(keep, paid, d)
-                least = minimum(select(close, infinite, d), least)
-            w = minimum(cost, w)
-        if walk is not None:
-            place = h * walk.stride + s * walk.width
-            store(walk.pay, place, paid)
-            store(walk.gap, place, least)
-        if several > 1:  # bit 0 is the round before
-            read_losses(given, first, last, h, s, actions, scratch)
-            room.flags[NEAR] |= unexplained(actions, scratch, row, word, 1, words, problem.twins)
-        if any_bit(evidence):
-            doubtful, bounded = _examine(actions, upper, v, scratch)
-            room.flags[NEAR] |= doubtful
-            if bounded != ALL:
-                read_losses(given, first, last, h, s, actions, scratch)
-                bounded, free, shut = examine_infinite(
-                    actions, scratch, scratch, actions * LANES, LANES, v, word, 0, words
-                )
-                room.flags[SOUND] &= bounded
-                room.flags[CLOSED] |= shut
-                room.flags[FREED] |= free
-                w = _hold_freely(free, w, row, ahead, actions, v, indices, weights, room)
-                nothing = mask_of(shut)
-                v, w, size = select(nothing, zero, v), select(nothing, zero, w), select(nothing, zero, size)
+                        l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
+                v = minimum(q, v)
+                a += 1
+            size = absolute(v)
+            upper = fma(size, slope, floor)
+            w = least = infinite
+            paid = zero
+            evidence = zero
+            seen = np.int64(0)
+            several = np.int64(0)
+            for a in range(actions):
+                d = load(scratch, (actions + a) * LANES) - v
+                close = at_most(d, upper)
+                # Bits are left by what is close but not zero, and by what is not finite (0 * d is nan).
+                evidence = overlay(evidence, select(close, d, d * zero))
+                before = np.int64(item(words, word + a + earlier)) >> LANES & 1
+                now = before | bits_of(close) << 1
+                words[np.uint64(word + a)] = now  # unsigned: numba need not look for a negative index
+                several |= seen & now
+                seen |= now
+                held = _expect_held(values, ahead, row + a, a, actions, indices, weights, scratch)
+                cost = select(mask_of(now), d + held, infinite)
                 if walk is not None:
-                    place = h * walk.stride + s * walk.width
-                    _record(free, row, ahead, cell, place, actions, v, indices, weights, room, word, walk)
-        largest = maximum(size, largest)
-        store(values, here + s * 2 * LANES, v)
-        store(values, here + s * 2 * LANES + LANES, w)
+                    keep = at_most(w, cost)
+                    walk.better[np.uint64(cell + a)] = ~bits_of(keep)
+                    paid = select(keep, paid, d)
+                    least = minimum(select(close, infinite, d), least)
+                w = minimum(cost, w)
+            if walk is not None:
+                place = h * walk.stride + s * walk.width
+                store(walk.pay, place, paid)
+                store(walk.gap, place, least)
+            if several > 1:  # bit 0 is the round before
+                read_losses(given, first, last, h, s, actions, scratch)
+                room.flags[NEAR] |= unexplained(actions, scratch, row, word, 1, words, problem.twins)
+            if any_bit(evidence):
+                doubtful, bounded = examine(actions, upper, v, scratch)
+                room.flags[NEAR] |= doubtful
+                if bounded != ALL:
+                    read_losses(given, first, last, h, s, actions, scratch)
+                    bounded, free, shut = examine_infinite(
+                        actions, scratch, scratch, actions * LANES, LANES, v, word, 0, words
+                    )
+                    room.flags[SOUND] &= bounded
+                    room.flags[CLOSED] |= shut
+                    room.flags[FREED] |= free
+                    w = _hold_freely(free, w, row, ahead, actions, v, indices, weights, room)
+                    nothing = mask_of(shut)
+                    v, w, size = (
+                        select(nothing, zero, v),
+                        select(nothing, zero, w),
+                        select(nothing, zero, size),
+                    )
+                    if walk is not None:
+                        place = h * walk.stride + s * walk.width
+                        _record(free, row, ahead, cell, place, actions, v, indices, weights, room, word, walk)
+            largest = maximum(size, largest)
+            store(values, here + s * 2 * LANES, v)
+            store(values, here + s * 2 * LANES + LANES, w)
+        scale, met = scale + largest, maximum(largest + largest_ahead, met)
     if walk is not None:
         store(walk.norms, 0, l1)
         store(walk.norms, LANES, l2)
         store(walk.norms, 2 * LANES, linf)
-    return largest
+    return scale
 
 
 @inner
@@ -352,16 +312,12 @@ def _side_by_side(words, size, blocks, faces):
 @inner
 def _back(problem, given, first, rounds, block, earlier, rule, room, out, walk):
     """The backward sweep of one block of rounds, and what it tells of them."""
-    scale = met = before = zero_lanes()
-    floor, slope, rounding = broadcast(rule[0]), broadcast(rule[1]), broadcast(rule[2])
     room.flags[:] = 0
     room.flags[SOUND] = ALL
-    for h in range(problem.shape[0] - 1, -1, -1):
-        largest = _back_step(
-            problem, problem.indptr, problem.indices, problem.weights, given, first, rounds - 1, h, block,
-            earlier, rule, fma(met, slope, fma(scale, rounding, floor)), room, walk,
-        )  # fmt: skip
-        scale, met, before = scale + largest, maximum(largest + before, met), largest
+    scale = _back_steps(
+        problem, problem.indptr, problem.indices, problem.weights, given, first, rounds - 1, block, earlier,
+        rule, room, walk,
+    )  # fmt: skip
     _start_mean(problem, room.values, 0, out.values, first, rounds, room.scratch)
     _start_mean(problem, room.values, LANES, out.prices, first, rounds, room.scratch)
     store(room.scratch, 0, scale)

@@ -7,21 +7,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic, types
 
 from normalfan._kernels.buffers import LANES
-from normalfan._kernels.lanes import (
-    FIRSTS,
-    NUMBERS,
-    PIECE,
-    call,
-    item_pointer,
-    larger,
-    loss_type,
-    number,
-    piece_pointers,
-    read_beside,
-    read_piece,
-    splat,
-    split,
-)
+from normalfan._kernels.lanes import FIRSTS, NUMBERS, PIECE, call, larger, number, splat, split
+from normalfan._kernels.memory import item_pointer, loss_type, piece_pointers, read_beside, read_piece
 
 TILE_ROWS = 12 * PIECE // LANES  # their sums fill twelve registers, whatever the size of these
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from normalfan._kernels.buffers import frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import item
+from normalfan._kernels.memory import item
 from normalfan._kernels.playing import as_policy
 
 ACCURACY = 1e-12  # of a binding divergence, relative to the radius (logs beyond 1e4 allow less)

@@ -10,7 +10,8 @@ import numpy as np
 
 from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import kernel
-from normalfan._kernels.lanes import LANES, absolute, fma, load, maximum, store, zero_lanes
+from normalfan._kernels.lanes import LANES, absolute, fma, maximum, zero_lanes
+from normalfan._kernels.memory import load, store
 
 SMALL, LARGE = 2.0**-480, 2.0**480  # squares of what lies between neither underflow nor overflow
 

@@ -231,14 +231,38 @@ def _in_order(
         release_pages(block[-1])  # the stream let go of them when asked for the next block: too early here
         return columns
 
-    with ThreadPoolExecutor(threads) as pool:
-        pending: deque[Future[Columns]] = deque()
+    with ThreadPoolExecutor(threads - 1) as pool:
+        pending: deque[tuple[Future[Columns], tuple[Any, ...]]] = deque()
         for block in blocks:
-            pending.append(pool.submit(price, *block))
-            if len(pending) > threads:
-                yield pending.popleft().result()
+            pending.append((pool.submit(price, *block), block))
+            if (
+                len(pending) >= 2 * threads - 1
+            ):  # one for each thread, and one in reserve for each of the pool
+                yield _first_of(pending, price)
         while pending:
-            yield pending.popleft().result()
+            yield _first_of(pending, price)
+
+
+def _first_of(
+    pending: deque[tuple[Future[Columns], tuple[Any, ...]]], price: Callable[..., Columns]
+) -> Columns:
+    """What the first block gave; until that is known, this thread prices blocks that no other has begun."""
+    first = pending[0][0]
+    for k, (future, block) in enumerate(pending):
+        if first.done():
+            break
+        if future.cancel():
+            pending[k] = (_done_here(price, block), block)
+    return pending.popleft()[0].result()
+
+
+def _done_here(price: Callable[..., Columns], block: tuple[Any, ...]) -> Future[Columns]:
+    done: Future[Columns] = Future()
+    try:
+        done.set_result(price(*block))
+    except Exception as error:  # noqa: BLE001  raised when its turn comes
+        done.set_exception(error)
+    return done
 
 
 def _gathered(parts: Iterable[Columns], n_rounds: int | None, advance: Callable[[int], object]) -> Columns:

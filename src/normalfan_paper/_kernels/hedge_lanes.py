@@ -17,8 +17,9 @@ import numpy as np
 
 from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import LANES, broadcast, fma, item, load, minimum, store, zero_lanes
+from normalfan._kernels.lanes import LANES, broadcast, fma, minimum, zero_lanes
 from normalfan._kernels.losses import read_rows
+from normalfan._kernels.memory import item, load, store
 from normalfan_paper._kernels.exponential import weight
 
 

@@ -25,19 +25,8 @@ import numpy as np
 
 from normalfan._kernels.buffers import States, aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import (
-    LANES,
-    at_most,
-    broadcast,
-    fma,
-    item,
-    load,
-    maximum,
-    minimum,
-    select,
-    store,
-    zero_lanes,
-)
+from normalfan._kernels.lanes import LANES, at_most, broadcast, fma, maximum, minimum, select, zero_lanes
+from normalfan._kernels.memory import item, load, store
 from normalfan_paper._kernels.exponential import weight
 from normalfan_paper._kernels.hedge_lanes import whole_lanes
 

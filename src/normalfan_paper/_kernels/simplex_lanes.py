@@ -18,19 +18,8 @@ import numpy as np
 
 from normalfan._kernels.buffers import aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, kernel
-from normalfan._kernels.lanes import (
-    LANES,
-    at_most,
-    bits_of,
-    broadcast,
-    fma,
-    item,
-    load,
-    maximum,
-    select,
-    store,
-    zero_lanes,
-)
+from normalfan._kernels.lanes import LANES, at_most, bits_of, broadcast, fma, maximum, select, zero_lanes
+from normalfan._kernels.memory import item, load, store
 from normalfan_paper._kernels.hedge_lanes import charge_arms, pay_round, whole_lanes
 
 ALL = (1 << LANES) - 1

@@ -22,18 +22,8 @@ import numpy as np
 
 from normalfan._kernels.buffers import States, aligned_zeros, frozen
 from normalfan._kernels.compiling import inlined, inner, kernel
-from normalfan._kernels.lanes import (
-    LANES,
-    broadcast,
-    fma,
-    gather,
-    item,
-    load,
-    maximum,
-    minimum,
-    store,
-    zero_lanes,
-)
+from normalfan._kernels.lanes import LANES, broadcast, fma, maximum, minimum, zero_lanes
+from normalfan._kernels.memory import gather, item, load, store
 from normalfan_paper._kernels.exponential import weight
 from normalfan_paper._kernels.hedge_lanes import whole_lanes
 
