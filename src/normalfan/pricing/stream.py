@@ -8,9 +8,7 @@ threads share the blocks out.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -24,7 +22,8 @@ from normalfan.pricing.crossing import Against, read_plans
 from normalfan.pricing.dynamics import NO_ROUND, ArrivingPairs, MovingStream, Problems
 from normalfan.pricing.motion import PricedMotion, motion_of
 from normalfan.pricing.moving import EVERY_DETAIL, MovingPricer
-from normalfan.problem.arrays import mapping_under, release_pages
+from normalfan.pricing.sharing import Block, Gathered, share_out
+from normalfan.problem.arrays import mapping_under
 from normalfan.problem.losses import (
     ArrayLosses,
     Losses,
@@ -149,7 +148,7 @@ def price_stream(
     plans = read_plans(mdp, against, stream)
     n_rounds = stream.n_rounds
     work: Callable[..., Columns]
-    blocks: Iterable[tuple[Any, ...]]
+    blocks: Iterable[Block]
     if moving is not None and not moving.is_one_problem:
         work = MovingPricer(moving.at_source, len(moving.problems), **options)
         blocks, n_rounds = moving.blocks(rounds), len(moving.of_round) or None
@@ -163,7 +162,9 @@ def price_stream(
             halves = numbered(stream.blocks(mdp.shape, max(1, rounds // 2)))  # pairs have twice as many rows
             work, blocks = pricer.price_pairs, plans.made_for(mdp, halves)
     with progress_bar("pricing", n_rounds, progress) as advance:
-        columns = _gathered(_in_order(work, blocks, threads), n_rounds, advance)
+        gathered = Gathered(n_rounds, advance)
+        share_out(work, blocks, threads, gathered)
+    columns = gathered.columns
     if not columns:
         raise InputError(NO_ROUND)
     if are_rewards(stream):
@@ -216,80 +217,3 @@ def _worthwhile_threads(mdp: MDP, stream: LossStream) -> int:
         return 1
     most = MOST_BLOCK_BYTES // (8 * round_bytes) if not stream.is_view else default_threads()
     return max(1, min(default_threads(), most))
-
-
-def _in_order(
-    work: Callable[..., Columns], blocks: Iterable[tuple[Any, ...]], threads: int
-) -> Iterator[Columns]:
-    """Apply `work` to blocks by `threads` threads, reading no further ahead than they need."""
-    if threads == 1:
-        yield from (work(*block) for block in blocks)
-        return
-
-    def price(*block: Any) -> Columns:
-        columns = work(*block)
-        release_pages(block[-1])  # the stream let go of them when asked for the next block: too early here
-        return columns
-
-    with ThreadPoolExecutor(threads - 1) as pool:
-        pending: deque[tuple[Future[Columns], tuple[Any, ...]]] = deque()
-        for block in blocks:
-            pending.append((pool.submit(price, *block), block))
-            if (
-                len(pending) >= 2 * threads - 1
-            ):  # one for each thread, and one in reserve for each of the pool
-                yield _first_of(pending, price)
-        while pending:
-            yield _first_of(pending, price)
-
-
-def _first_of(
-    pending: deque[tuple[Future[Columns], tuple[Any, ...]]], price: Callable[..., Columns]
-) -> Columns:
-    """What the first block gave; until that is known, this thread prices blocks that no other has begun."""
-    first = pending[0][0]
-    for k, (future, block) in enumerate(pending):
-        if first.done():
-            break
-        if future.cancel():
-            pending[k] = (_done_here(price, block), block)
-    return pending.popleft()[0].result()
-
-
-def _done_here(price: Callable[..., Columns], block: tuple[Any, ...]) -> Future[Columns]:
-    done: Future[Columns] = Future()
-    try:
-        done.set_result(price(*block))
-    except Exception as error:  # noqa: BLE001  raised when its turn comes
-        done.set_exception(error)
-    return done
-
-
-def _gathered(parts: Iterable[Columns], n_rounds: int | None, advance: Callable[[int], object]) -> Columns:
-    """The columns of all parts, each put in its place as it comes: others are priced meanwhile."""
-    columns: Columns = {}
-    done = room = 0
-    for part in parts:
-        stop = done + len(part["prices"])
-        if stop > room:
-            room = max(stop, n_rounds or 2 * done)
-            columns = _lengthened({name: column[:done] for name, column in columns.items()}, part, room)
-        for name, column in part.items():
-            columns[name][done:stop] = column
-        advance(stop - done)
-        done = stop
-    return {name: column[:done] for name, column in columns.items()}
-
-
-def _lengthened(columns: Columns, like: Columns, length: int) -> Columns:
-    """Longer columns that begin as these, of the kinds of others."""
-    from normalfan._kernels.buffers import LINE, in_one_piece
-
-    kinds = {name: ((length, *one.shape[1:]), one.dtype) for name, one in like.items()}
-    # Those with many numbers a round stand alone: who keeps the prices need not keep them.
-    wide = {name for name, one in like.items() if one[0].nbytes > LINE}
-    longer = in_one_piece({name: kind for name, kind in kinds.items() if name not in wide}, zeros=False)
-    longer |= {name: np.empty(*kinds[name]) for name in wide}
-    for name, column in columns.items():
-        longer[name][: len(column)] = column
-    return longer
