@@ -56,6 +56,17 @@ def moved_by(now: np.ndarray, before: np.ndarray) -> tuple[float, float, float]:
     return l1, l2**0.5, linf
 
 
+@kernel
+def _take_roots(found):
+    """Make L2 of its square; whether all that is in sight is ordinary: neither infinite nor extreme."""
+    ordinary = True
+    for t in range(len(found)):
+        l1, largest = found[t, 0], found[t, 2]
+        found[t, 1] = np.sqrt(found[t, 1])
+        ordinary &= l1 < np.inf and (largest == 0.0 or SMALL <= largest <= LARGE)
+    return ordinary
+
+
 def settle_variations(losses: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, bool]:
     """Make norms [N, 3] of what a sweep of ``losses`` found; also whether all losses are numbers or inf."""
     sound = True
@@ -64,7 +75,8 @@ def settle_variations(losses: np.ndarray, found: np.ndarray) -> tuple[np.ndarray
         *found[t], all_sound = allowed_moves(now, before)
         sound = sound and all_sound
     norms, largest = found, found[:, 2]
-    np.sqrt(norms[:, 1], out=norms[:, 1])
+    if _take_roots(norms):
+        return norms, sound
     extreme = (largest > LARGE) | ((largest > 0) & (largest < SMALL))
     for t in np.flatnonzero(extreme & np.isfinite(largest)).tolist():
         both = (losses[t] < np.inf) & (losses[t - 1] < np.inf)
