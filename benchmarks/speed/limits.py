@@ -1,9 +1,10 @@
-"""What the machine allows: the rate at which one core reads memory, and multiplies matrices."""
+"""What the machine allows: the rates at which it reads memory, adds up numbers, and multiplies matrices."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -23,13 +24,25 @@ def seconds(
     return float(best)
 
 
-def memory_rate() -> float:
-    """Bytes per second that one core reads from main memory, in order."""
+def reading_rate(threads: int) -> float:
+    """Bytes per second that so many threads together read from main memory, each a part of its own in order.
+
+    By the product of numbers with themselves: BLAS works on one thread here, and outruns memory.
+    """
+    numbers = np.ones(2**28 // 8)
+    parts = np.array_split(numbers, threads)
+    with ThreadPoolExecutor(threads) as pool:
+        taken = seconds(lambda: list(pool.map(np.dot, parts, parts)), 9, time.perf_counter)
+    return float(numbers.nbytes / taken)
+
+
+def memory_sum_rate() -> float:
+    """Bytes per second that NumPy's sum reads from main memory, in order."""
     return _summing_rate(2**28, 5)
 
 
-def cache_rate() -> float:
-    """Bytes per second that one core reads from the last cache (an array of 4 MiB), in order."""
+def cache_sum_rate() -> float:
+    """Bytes per second that NumPy's sum reads from the last cache (an array of 4 MiB), in order."""
     return _summing_rate(2**22, 50)
 
 
