@@ -11,6 +11,7 @@ import numpy as np
 LANES = 8
 ALL = (1 << LANES) - 1  # a bit for each
 LINE = 64  # bytes of a cache line
+ASKED_AHEAD = 20  # successors whose numbers are asked for in advance, at most
 
 
 class States(NamedTuple):
@@ -127,13 +128,14 @@ def allocate(
     number = np.float64
     room: dict[str, tuple[tuple[int, ...], Any]] = {
         "better": ((steps * states * actions,), word),
-        "pay": ((steps * stride,), number),
-        "gap": ((steps * stride,), number),
-        "norms": ((3 * max(block, LANES * LANES),), number),
-        "carry": ((steps * states,), number),
+        # Scattered over, so not at the end, which may lie in small pages.
         "mass": ((2 * states * LANES,), number),
         "reach": ((2 * states,), np.uint16),
+        "carry": ((steps * states,), number),
+        "norms": ((3 * max(block, LANES * LANES),), number),
         "paid": ((2 * LANES,), number),
+        "pay": ((steps * stride,), number),
+        "gap": ((steps * stride,), number),
     }
     return out, Walk(width, stride, **in_one_piece(room), is_wanted=walks, tells_moves=moves)
 

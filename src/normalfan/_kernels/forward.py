@@ -150,9 +150,8 @@ def _spread(mass, reach, ahead, row, kept, m, least, rows, indptr, indices, weig
             if rows[row, s] > 0.0:
                 _give(mass, reach, ahead + s, kept, m * broadcast(rows[row, s]), least)
     if indptr is not None:
-        final = len(indices) - 1
         for p in range(item(indptr, row), item(indptr, row + 1)):
-            prefetch_items(mass, (ahead + item(indices, min(p + AHEAD, final))) * LANES)
+            prefetch_items(mass, (ahead + item(indices, p + AHEAD)) * LANES)
             _give(mass, reach, ahead + item(indices, p), kept, m * broadcast(item(weights, p)), least)
     elif indices is not None:
         _give(mass, reach, ahead + item(indices, row), kept, m, least)

@@ -71,10 +71,9 @@ def _expect(values, ahead, row, a, actions, indptr, indices, weights, scratch):
         place = ahead + item(indices, row) * 2 * LANES
         v = load(values, place)
     else:
-        final = len(indices) - 1
         v = w = zero_lanes()
         for p in range(item(indptr, row), item(indptr, row + 1)):
-            soon = ahead + item(indices, min(p + AHEAD, final)) * 2 * LANES
+            soon = ahead + item(indices, p + AHEAD) * 2 * LANES
             prefetch_items(values, soon)
             prefetch_items(values, soon + LANES)
             weight = broadcast(item(weights, p))

@@ -70,13 +70,14 @@ class Tables:
     @cached_property
     def rows(self) -> tuple[Any, Any, Any]:
         """The transitions as sparse rows, of one kernel after the other: indptr, indices, weights."""
-        from normalfan._kernels.buffers import frozen
+        from normalfan._kernels.buffers import ASKED_AHEAD, frozen
 
         kernels = [self.mdp.transitions.csr(k) for k in range(self.mdp.transitions.n_kernels)]
         lengths = np.concatenate([np.diff(kernel.indptr) for kernel in kernels])
+        more = np.zeros(ASKED_AHEAD, np.int32)  # so that who looks ahead need not look where the rows end
         return (
             frozen(np.append(0, np.cumsum(lengths)), np.int64),
-            frozen(np.concatenate([kernel.indices for kernel in kernels]), np.int32),
+            frozen(np.concatenate([*(kernel.indices for kernel in kernels), more]), np.int32),
             frozen(np.concatenate([kernel.data for kernel in kernels]), np.float64),
         )
 
