@@ -88,6 +88,7 @@ def test_detail_threads_layout_and_company_change_no_bit(kind: str, how: str, se
     losses = stream(shape, 120, how, rng)
     whole = nf.price_stream(mdp, losses, threads=1)
     assert same(nf.price_stream(mdp, losses, detail="prices"), whole, SHARED)
+    assert same(nf.price_stream(mdp, losses, detail=["variations"]), whole, (*SHARED, "variations"))
     assert same(nf.price_stream(mdp, losses, threads=3), whole, SHARED + DETAIL)
     assert same(nf.price_stream(mdp, np.asfortranarray(losses)), whole, SHARED + DETAIL)
     padded = np.repeat(np.repeat(losses, 2, axis=-1), 3, axis=1)[:, ::3, :, ::2]
@@ -102,6 +103,25 @@ def test_detail_threads_layout_and_company_change_no_bit(kind: str, how: str, se
 
 def same(one: nf.PricedMotion, other: nf.PricedMotion, names: tuple[str, ...]) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+@pytest.mark.parametrize("arms", [1, 3, 8, 63, 64, 65, 150])
+@pytest.mark.parametrize("most", [2, 40, 10**6])
+def test_the_costliest_arm_is_the_first_that_is_held_and_has_the_shortest_name(arms: int, most: int) -> None:
+    rng = np.random.default_rng([arms, most])
+    names = tuple("a" * int(rng.integers(1, 5)) + str(k) for k in range(arms))
+    mdp = nf.MDP([[0] * arms], 0, horizon=1, labels=nf.Labels(actions=names))
+    losses = rng.integers(0, most, (80, arms)).astype(float)
+    motion = nf.price_stream(mdp, losses[:, None, None])
+    for t in range(1, len(losses)):
+        now, kept = losses[t], losses[t - 1] == losses[t - 1].min()
+        if now[kept].min() == now.min():
+            assert motion.cells[t].tolist() == [-1] * 4
+            continue
+        alike = (np.flatnonzero(now == loss).tolist() for loss in (now[kept].min(), now.min()))
+        named = [min(some, key=lambda arm: (len(names[arm]), arm)) for some in alike]
+        assert motion.cells[t].tolist() == [0, 0, *named]
+        assert motion.cell_prices[t] == now[kept].min() - now.min()
 
 
 def test_losses_as_large_as_floats_go_are_losses_of_arms_that_exist() -> None:

@@ -71,15 +71,18 @@ class Walk(NamedTuple):
     better: np.ndarray  # as the words [H*S*A]: bit i says that in lane i the action attains W so far
     pay: np.ndarray  # float64, the advantage of the action that attains W
     gap: np.ndarray  # float64, the least advantage among the actions left out
-    norms: np.ndarray  # float64 [3*rounds of a block, or 3*LANES*LANES] of the moves so far
     carry: np.ndarray  # float64 [H*S] mass of the last round of the block before
     mass: np.ndarray  # float64 [2*S*LANES] of the states of this step and the next
     reach: np.ndarray  # uint16 [2*S] the rounds that reach them
     paid: np.ndarray  # float64 [2*LANES] on the way to ``Swept``
-    is_wanted: bool  # or only how far the losses moved is
-    tells_moves: bool  # how far the losses moved is wanted
-    adds_moves: bool = False  # and added up while states are priced, where a policy comes; see `moves`
-    near: int = 0  # rounds, all or none, whose losses are read just before they are priced
+
+
+class Moves(NamedTuple):
+    """What it takes to tell how far losses moved; see `moves`."""
+
+    norms: np.ndarray  # float64 [3*LANES*LANES] of the moves so far
+    are_added: bool  # while states are priced, where a policy comes
+    near: int  # rounds, all or none, whose losses are read just before they are priced
 
 
 def frozen(array, dtype) -> np.ndarray:
@@ -114,15 +117,9 @@ def aligned_zeros(count: int) -> np.ndarray:
     return in_one_piece({"zeros": ((count,), np.float64)})["zeros"]
 
 
-def allocate(
-    rounds: int, shape: tuple[int, int, int], block: int, word: type, *, walks: bool, moves: bool
-) -> Any:
-    """What a sweep of blocks of ``block`` rounds fills, and a walk if it is to walk or to tell moves."""
+def room_to_walk(rounds: int, shape: tuple[int, int, int], block: int, word: type) -> Walk:
+    """What a walk through blocks of ``block`` rounds works in."""
     steps, states, actions = shape
-    out = nothing_told(rounds, steps, detail=walks or moves)
-    out.cells[:] = -1
-    if not (walks or moves):
-        return out, None
     width = min(block, rounds)
     stride = states * width + block
     number = np.float64
@@ -132,16 +129,20 @@ def allocate(
         "mass": ((2 * states * LANES,), number),
         "reach": ((2 * states,), np.uint16),
         "carry": ((steps * states,), number),
-        "norms": ((3 * max(block, LANES * LANES),), number),
         "paid": ((2 * LANES,), number),
         "pay": ((steps * stride,), number),
         "gap": ((steps * stride,), number),
     }
-    return out, Walk(width, stride, **in_one_piece(room), is_wanted=walks, tells_moves=moves)
+    return Walk(width, stride, **in_one_piece(room))
+
+
+def room_to_move(*, are_added: bool = False, near: int = 0) -> Moves:
+    """What adding up moves works in."""
+    return Moves(aligned_zeros(3 * LANES * LANES), are_added, near)
 
 
 def nothing_told(rounds: int, steps: int, *, detail: bool, zeros: bool = True) -> Swept:
-    """What a sweep fills, zeros unless it fills all."""
+    """What a sweep fills: zeros, and no cell, unless it fills all."""
     told = rounds if detail else 0
     one, number, truth = (rounds,), np.float64, np.bool_
     columns: dict[str, tuple[tuple[int, ...], Any]] = {
@@ -162,4 +163,7 @@ def nothing_told(rounds: int, steps: int, *, detail: bool, zeros: bool = True) -
         "advantage_gaps": ((told,), number),
         "variations": ((told, 3), number),
     }
-    return Swept(**in_one_piece(columns, zeros=zeros))
+    swept = Swept(**in_one_piece(columns, zeros=zeros))
+    if zeros:
+        swept.cells[:] = -1
+    return swept

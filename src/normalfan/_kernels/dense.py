@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalfan._kernels.buffers import ALL, LANES, Problem, Swept, aligned_zeros, allocate
+from normalfan._kernels.buffers import (
+    ALL,
+    LANES,
+    Problem,
+    Swept,
+    aligned_zeros,
+    nothing_told,
+    room_to_move,
+    room_to_walk,
+)
 from normalfan._kernels.compiling import inner, kernel
 from normalfan._kernels.dense_faces import BLOCK, Masses, weigh_dense_faces
 from normalfan._kernels.evidence import examine_infinite, unexplained
@@ -242,7 +251,7 @@ def _tell(problem, block, first, rounds, out):
 
 
 @kernel
-def sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses):
+def sweep_kernel(problem, given, rounds, rule, words, block, out, moves, walk, masses):
     """All rounds, block by block; `words` holds the round before the first in bit BLOCK."""
     steps, states, _ = problem.shape
     reach = np.zeros((2, states), np.int64)
@@ -256,9 +265,9 @@ def sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses):
         block.closed[:] = 0
         block.near[:] = 0
         block.freed[:] = 0
-        if walk is not None:
-            for t in range(0, valid if walk.tells_moves else 0, LANES):
-                read_moves(problem, given, first + t, min(LANES, valid - t), True, walk.norms, out)
+        if moves is not None:
+            for t in range(0, valid, LANES):
+                read_moves(problem, given, first + t, min(LANES, valid - t), True, moves.norms, out)
         for h in range(steps - 1, -1, -1):
             _back_step(problem, given, first, valid, h, rule, block, words, walk)
             block = _turn(block)
@@ -266,12 +275,9 @@ def sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses):
         if walk is None:
             keep_faces(problem, words, reach, first, valid, out)
         else:
-            if walk.is_wanted:
-                weigh_dense_faces(
-                    problem, given, words, masses, block.kept, walk, first, valid, block.freed[0], out
-                )
-            else:
-                keep_faces(problem, words, reach, first, valid, out)
+            weigh_dense_faces(
+                problem, given, words, masses, block.kept, walk, first, valid, block.freed[0], out
+            )
 
 
 def sweep(
@@ -298,11 +304,15 @@ def sweep(
     )
     # Every action was open before the first round.
     words = np.full(steps * states * actions, 1 << BLOCK, np.int64)
-    out, walk = allocate(rounds, problem.shape, BLOCK, np.int64, walks=walks, moves=moves)
-    masses = Masses(
-        *(aligned_zeros(states * BLOCK) for _ in range(2)),
-        np.zeros((2, states), np.int64),
-        aligned_zeros(4 * BLOCK),
-    )
-    sweep_kernel(problem, given, rounds, rule, words, block, out, walk, masses if walk else None)
-    return out  # type: ignore[no-any-return]
+    out = nothing_told(rounds, steps, detail=walks or moves)
+    walk = masses = None
+    if walks:
+        walk = room_to_walk(rounds, problem.shape, BLOCK, np.int64)
+        masses = Masses(
+            *(aligned_zeros(states * BLOCK) for _ in range(2)),
+            np.zeros((2, states), np.int64),
+            aligned_zeros(4 * BLOCK),
+        )
+    adding = room_to_move() if moves else None
+    sweep_kernel(problem, given, rounds, rule, words, block, out, adding, walk, masses)
+    return out

@@ -14,7 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalfan._kernels.buffers import ALL, LANES, LINE, Problem, Swept, aligned_zeros, allocate
+from normalfan._kernels.buffers import (
+    ALL,
+    LANES,
+    LINE,
+    Problem,
+    Swept,
+    aligned_zeros,
+    nothing_told,
+    room_to_move,
+    room_to_walk,
+)
 from normalfan._kernels.compiling import inlined, inner, kernel
 from normalfan._kernels.evidence import examine, examine_infinite, unexplained
 from normalfan._kernels.forward import keep_faces, weigh_faces
@@ -146,8 +156,10 @@ def _ask_for_next(problem, given, first, j):
 
 
 @inner
-def _back_steps(problem, indptr, indices, weights, given, first, last, block, earlier, rule, room, walk):
-    """The recursion for one block; returns the sum of max |V| over the steps, and with detail adds up moves.
+def _back_steps(
+    problem, indptr, indices, weights, given, first, last, block, earlier, rule, room, moves, walk
+):
+    """The recursion for one block; returns the sum of max |V| over the steps.
 
     ``block``: where its words begin; ``earlier`` leads to the word of the block before. Ties are in doubt up
     to a floor and what |V| adds. One call takes all steps: to hold and let go of arrays costs time.
@@ -161,8 +173,8 @@ def _back_steps(problem, indptr, indices, weights, given, first, last, block, ea
     given_floor, met_slope, rounding = broadcast(rule[0]), broadcast(rule[1]), broadcast(rule[2])
     whole = given.strides[3] == given.size and last == LANES - 1
     scale = met = largest = zero
-    if walk is not None:
-        l1, l2, linf = load(walk.norms, 0), load(walk.norms, LANES), load(walk.norms, 2 * LANES)
+    if moves is not None:
+        l1, l2, linf = load(moves.norms, 0), load(moves.norms, LANES), load(moves.norms, 2 * LANES)
     for h in range(steps - 1, -1, -1):
         here = (h & 1) * layer
         ahead = 2 * layer if h + 1 == steps else layer - here
@@ -173,9 +185,9 @@ def _back_steps(problem, indptr, indices, weights, given, first, last, block, ea
             cell = (h * states + s) * actions
             row = h * problem.per_step + s * actions
             word = block + cell
-            if walk is None or walk.near == 0:
+            if moves is None or moves.near == 0:
                 _ask_ahead(problem, given, first, last + 1, h, j, actions)
-            elif first + 2 * LANES <= walk.near:
+            elif first + 2 * LANES <= moves.near:
                 _ask_for_next(problem, given, first + LANES, j)
             v = infinite
             a = 0
@@ -196,8 +208,8 @@ def _back_steps(problem, indptr, indices, weights, given, first, last, block, ea
                     store(scratch, (actions + a + 1) * LANES, q1)
                     store(scratch, (actions + a + 2) * LANES, q2)
                     store(scratch, (actions + a + 3) * LANES, q3)
-                    if walk is not None:
-                        if walk.adds_moves:
+                    if moves is not None:
+                        if moves.are_added:
                             l1, l2, linf = add_move(given, first, h, s, a, x0, l1, l2, linf)
                             l1, l2, linf = add_move(given, first, h, s, a + 1, x1, l1, l2, linf)
                             l1, l2, linf = add_move(given, first, h, s, a + 2, x2, l1, l2, linf)
@@ -208,8 +220,8 @@ def _back_steps(problem, indptr, indices, weights, given, first, last, block, ea
                     loss = whole_loss(given, first, h, s, a)
                     q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
                     store(scratch, (actions + a) * LANES, q)
-                    if walk is not None:
-                        if walk.adds_moves:
+                    if moves is not None:
+                        if moves.are_added:
                             l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
                     v = minimum(q, v)
                     a += 1
@@ -217,8 +229,8 @@ def _back_steps(problem, indptr, indices, weights, given, first, last, block, ea
                 loss = one_loss(given, first, last, h, s, a)
                 q = loss + _expect(values, ahead, row + a, a, actions, indptr, indices, weights, scratch)
                 store(scratch, (actions + a) * LANES, q)
-                if walk is not None:
-                    if walk.adds_moves:
+                if moves is not None:
+                    if moves.are_added:
                         l1, l2, linf = add_move(given, first, h, s, a, loss, l1, l2, linf)
                 v = minimum(q, v)
                 a += 1
@@ -279,10 +291,10 @@ def _back_steps(problem, indptr, indices, weights, given, first, last, block, ea
             store(values, here + s * 2 * LANES, v)
             store(values, here + s * 2 * LANES + LANES, w)
         scale, met = scale + largest, maximum(largest + largest_ahead, met)
-    if walk is not None:
-        store(walk.norms, 0, l1)
-        store(walk.norms, LANES, l2)
-        store(walk.norms, 2 * LANES, linf)
+    if moves is not None:
+        store(moves.norms, 0, l1)
+        store(moves.norms, LANES, l2)
+        store(moves.norms, 2 * LANES, linf)
     return scale
 
 
@@ -309,14 +321,19 @@ def _side_by_side(words, size, blocks, faces):
 
 
 @inner
-def _back(problem, given, first, rounds, block, earlier, rule, room, out, walk):
+def _back(problem, given, first, rounds, block, earlier, rule, room, out, moves, walk):
     """The backward sweep of one block of rounds, and what it tells of them."""
     room.flags[:] = 0
     room.flags[SOUND] = ALL
+    if moves is not None:
+        read_moves(problem, given, first, rounds, not moves.are_added, moves.norms, out)
     scale = _back_steps(
         problem, problem.indptr, problem.indices, problem.weights, given, first, rounds - 1, block, earlier,
-        rule, room, walk,
+        rule, room, moves, walk,
     )  # fmt: skip
+    if moves is not None:
+        if moves.are_added:
+            _tell_added(moves.norms, first, rounds, out)
     _start_mean(problem, room.values, 0, out.values, first, rounds, room.scratch)
     _start_mean(problem, room.values, LANES, out.prices, first, rounds, room.scratch)
     store(room.scratch, 0, scale)
@@ -325,30 +342,6 @@ def _back(problem, given, first, rounds, block, earlier, rule, room, out, walk):
         out.finite[first + i] = (room.flags[SOUND] >> i) & 1 == 1
         out.closed[first + i] = (room.flags[CLOSED] >> i) & 1 == 1
         out.sizes[first + i] = room.scratch[i]
-
-
-@kernel
-def price_kernel(problem, given, factors, rounds, rule, room, faces, out):
-    """Sweep ``rounds`` rounds for their prices and faces; ``faces`` is None if a pass has one block."""
-    steps, states, actions = problem.shape
-    size = steps * states * actions
-    blocks = len(room.words) // size
-    reach = np.zeros((2, states), np.int64)
-    for start in range(0, rounds, blocks * LANES):
-        stop = min(start + blocks * LANES, rounds)
-        for first in range(start, stop, LANES):
-            block = (first - start) // LANES
-            # The block before the first one of this pass is the last one of the pass before.
-            earlier = -size if block > 0 else (blocks - 1) * size
-            valid = min(LANES, stop - first)
-            if factors is not None:
-                given = form_block(factors, problem, first, False)
-            _back(problem, given, first, valid, block * size, earlier, rule, room, out, None)
-        if faces is None:
-            keep_faces(problem, room.words, reach, start, stop - start, out)
-        else:
-            _side_by_side(room.words, size, (stop - start + LANES - 1) // LANES, faces)
-            keep_faces(problem, faces, reach, start, stop - start, out)
 
 
 @inner
@@ -363,25 +356,41 @@ def _tell_added(norms, first, rounds, out):
 
 
 @kernel
-def detail_kernel(problem, given, factors, rounds, rule, room, out, walk):
-    """The same with detail: each block is walked while what its sweep left is near."""
-    reach = np.zeros((2, problem.shape[1]), np.int64)
+def price_kernel(problem, given, factors, rounds, rule, room, faces, out, moves):
+    """Sweep ``rounds`` rounds for their prices and faces; ``faces`` is None if a pass has one block."""
+    steps, states, actions = problem.shape
+    size = steps * states * actions
+    blocks = len(room.words) // size
+    reach = np.zeros((2, states), np.int64)
+    for start in range(0, rounds, blocks * LANES):
+        stop = min(start + blocks * LANES, rounds)
+        for first in range(start, stop, LANES):
+            block = (first - start) // LANES
+            # The block before the first one of this pass is the last one of the pass before.
+            earlier = -size if block > 0 else (blocks - 1) * size
+            valid = min(LANES, stop - first)
+            if factors is not None:
+                given = form_block(factors, problem, first, moves is not None)
+            _back(problem, given, first, valid, block * size, earlier, rule, room, out, moves, None)
+        if faces is None:
+            keep_faces(problem, room.words, reach, start, stop - start, out)
+        else:
+            _side_by_side(room.words, size, (stop - start + LANES - 1) // LANES, faces)
+            keep_faces(problem, faces, reach, start, stop - start, out)
+
+
+@kernel
+def walk_kernel(problem, given, factors, rounds, rule, room, out, moves, walk):
+    """The same with walks: each block is walked while what its sweep left is near."""
     for first in range(0, rounds, LANES):
         valid = min(LANES, rounds - first)
         if factors is not None:
-            given = form_block(factors, problem, first, walk.tells_moves)
-        if walk.tells_moves:
-            read_moves(problem, given, first, valid, not walk.adds_moves, walk.norms, out)
-        _back(problem, given, first, valid, 0, 0, rule, room, out, walk)
-        if walk.adds_moves:
-            _tell_added(walk.norms, first, valid, out)
-        if walk.is_wanted:
-            weigh_faces(
-                problem, None, problem.indptr, problem.indices, problem.weights, given, room.words, walk,
-                first, valid, room.flags[FREED], out,
-            )  # fmt: skip
-        else:
-            keep_faces(problem, room.words, reach, first, valid, out)
+            given = form_block(factors, problem, first, moves is not None)
+        _back(problem, given, first, valid, 0, 0, rule, room, out, moves, walk)
+        weigh_faces(
+            problem, None, problem.indptr, problem.indices, problem.weights, given, room.words, walk, first,
+            valid, room.flags[FREED], out,
+        )  # fmt: skip
 
 
 def sweep(
@@ -399,17 +408,17 @@ def sweep(
     ``rule``: floor, slope and rounding of a near-tie.
     """
     steps, states, actions = problem.shape
-    out, walk = allocate(rounds, problem.shape, LANES, WORD, walks=walks, moves=moves)
     size = steps * states * actions
-    if walk is not None:
-        few_passed = len(problem.idx) >= MOST_STATES * steps * states
+    out = nothing_told(rounds, steps, detail=walks or moves)
+    adding = None
+    if moves:
+        are_added = len(problem.idx) >= MOST_STATES * steps * states
         is_row = given.strides[1:] == tuple(given.size * n for n in (states * actions, actions, 1))
         is_near = is_row and given.size * LANES * size <= NEAR_BYTES
-        walk = walk._replace(
-            adds_moves=moves and few_passed, near=rounds if moves and is_near and not few_passed else 0
-        )
+        adding = room_to_move(are_added=are_added, near=rounds if is_near and not are_added else 0)
+    walk = room_to_walk(rounds, problem.shape, LANES, WORD) if walks else None
     # Walks look at one block at a time, and no pass needs more blocks than there are.
-    wide = problem.weights is not None and walk is None and rounds > LANES
+    wide = problem.weights is not None and not walks and rounds > LANES
     blocks = min(BLOCKS, -(-rounds // LANES)) if wide else 1
     room = Room(
         np.full(blocks * size, 1 << LANES, WORD),  # every action was open before the first round
@@ -417,10 +426,9 @@ def sweep(
         aligned_zeros(3 * actions * LANES),
         np.zeros(4, np.int64),
     )
-    if walk is not None:
-        detail_kernel(problem, given, factors, rounds, rule, room, out, walk)
+    if walks:
+        walk_kernel(problem, given, factors, rounds, rule, room, out, adding, walk)
     else:
-        price_kernel(
-            problem, given, factors, rounds, rule, room, np.empty(size, np.int64) if wide else None, out
-        )
-    return out  # type: ignore[no-any-return]
+        faces = np.empty(size, np.int64) if wide else None
+        price_kernel(problem, given, factors, rounds, rule, room, faces, out, adding)
+    return out
