@@ -108,7 +108,7 @@ def _yardsticks(workload: Workload) -> dict[str, float]:
         case "dense":
             # P V' in full; P W' for the one action that the old face keeps.
             flops = 2.0 * entries * (1.0 + 1.0 / mdp.n_actions)
-            return {"limit: matrix product": flops / _rate(limits.product_rate)}
+            return {"matrix product": flops / _rate(limits.product_rate)}
         case "sparse":
             return {"sum of values met, in cache": (16.0 * entries + read) / _rate(limits.cache_sum_rate)}
         case _:

@@ -11,7 +11,7 @@ import numpy as np
 LANES = 8
 ALL = (1 << LANES) - 1  # a bit for each
 LINE = 64  # bytes of a cache line
-ASKED_AHEAD = 20  # successors whose numbers are asked for in advance, at most
+ASKED_AHEAD = 20  # successors whose masses are asked for in advance: so many follow the last row
 
 
 class States(NamedTuple):
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
     twins: np.ndarray  # int32 [rows] the first action of the state with the same successors
     lengths: np.ndarray  # int64 [A] of the actions' names, or [0]: then twins are not called by the shortest
     rows: np.ndarray | None = None  # float64 [rows, S] if dense, otherwise
-    indices: np.ndarray | None = None  # int32 the one successor of each row, or beside indptr all of them
+    indices: np.ndarray | None = None  # int32 one successor a row; beside indptr all, and ASKED_AHEAD more
     indptr: np.ndarray | None = None  # int64 [rows+1] offsets into indices and weights
     weights: np.ndarray | None = None  # float64, all positive
 

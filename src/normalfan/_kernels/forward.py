@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from normalfan._kernels.buffers import ASKED_AHEAD
 from normalfan._kernels.compiling import inlined, inner
 from normalfan._kernels.lanes import (
     LANES,
@@ -31,7 +32,6 @@ from normalfan._kernels.memory import item, load, prefetch_items, store
 
 PLANES = 40  # of the bit-sliced counters: planes[p] holds bit p of all; a count below 2**40 always fits
 SMALLEST_EXACT = 2.0**-1022  # products below this are rounded away; 0 is a safe bound for them
-AHEAD = 20  # successors to ask for in advance; what is kept of them is scattered over the third cache
 
 
 @inner
@@ -151,7 +151,7 @@ def _spread(mass, reach, ahead, row, kept, m, least, rows, indptr, indices, weig
                 _give(mass, reach, ahead + s, kept, m * broadcast(rows[row, s]), least)
     if indptr is not None:
         for p in range(item(indptr, row), item(indptr, row + 1)):
-            prefetch_items(mass, (ahead + item(indices, p + AHEAD)) * LANES)
+            prefetch_items(mass, (ahead + item(indices, p + ASKED_AHEAD)) * LANES)
             _give(mass, reach, ahead + item(indices, p), kept, m * broadcast(item(weights, p)), least)
     elif indices is not None:
         _give(mass, reach, ahead + item(indices, row), kept, m, least)

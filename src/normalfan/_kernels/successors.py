@@ -16,6 +16,7 @@ import numpy as np
 
 from normalfan._kernels.buffers import (
     ALL,
+    ASKED_AHEAD,
     LANES,
     LINE,
     Problem,
@@ -58,7 +59,7 @@ from normalfan._kernels.moves import read_moves
 
 WORD = np.uint16  # of the rounds of a block, and of the one before it
 BLOCKS = 7  # blocks that share a forward pass: 56 rounds and the one before fit a signed word
-AHEAD = 10  # successors whose values are asked for in advance
+AHEAD = ASKED_AHEAD // 2  # successors whose values are asked for in advance
 SOON = 6  # states from now on whose losses are asked for
 MOST_STATES = 0.75  # if policies come to so many, moves are added up there as they are priced
 NEAR_BYTES = 2**22  # two such blocks of losses fit the last cache
