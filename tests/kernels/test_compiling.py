@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numba
 import pytest
 
 SOURCE = """
@@ -30,7 +31,10 @@ def load(path: Path) -> ModuleType:
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", ["emptied", "truncated", "flipped"])
-def test_damaged_code_is_compiled_again(suffix: str, damage: str, tmp_path: Path) -> None:
+def test_damaged_code_is_compiled_again(
+    suffix: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")  # beside the source, wherever kernels are kept
     path = tmp_path / "doubling.py"
     path.write_text(SOURCE)
     assert load(path).double(21) == 42
