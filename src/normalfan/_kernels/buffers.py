@@ -68,7 +68,7 @@ class Walk(NamedTuple):
 
     width: int
     stride: int
-    better: np.ndarray  # as the words [H*S*A]: bit i says that in lane i the action attains W so far
+    better: np.ndarray  # words [H*S*A], a bit a round of a block: the action attains W there so far
     pay: np.ndarray  # float64, the advantage of the action that attains W
     gap: np.ndarray  # float64, the least advantage among the actions left out
     carry: np.ndarray  # float64 [H*S] mass of the last round of the block before

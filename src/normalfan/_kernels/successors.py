@@ -417,7 +417,7 @@ def sweep(
         is_row = given.strides[1:] == tuple(given.size * n for n in (states * actions, actions, 1))
         is_near = is_row and given.size * LANES * size <= NEAR_BYTES
         adding = room_to_move(are_added=are_added, near=rounds if is_near and not are_added else 0)
-    walk = room_to_walk(rounds, problem.shape, LANES, WORD) if walks else None
+    walk = room_to_walk(rounds, problem.shape, LANES, np.uint8) if walks else None
     # Walks look at one block at a time, and no pass needs more blocks than there are.
     wide = problem.weights is not None and not walks and rounds > LANES
     blocks = min(BLOCKS, -(-rounds // LANES)) if wide else 1
