@@ -9,7 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import normalfan as nf
-from normalfan._kernels import bandit
+from normalfan._kernels import bandit, successors
+from normalfan._kernels.buffers import ASKED_AHEAD
 from normalfan.geometry.bellman import occupancy, optimal_backup
 from normalfan.pricing.kernels import Tables
 
@@ -122,6 +123,16 @@ def test_the_costliest_arm_is_the_first_that_is_held_and_has_the_shortest_name(a
         named = [min(some, key=lambda arm: (len(names[arm]), arm)) for some in alike]
         assert motion.cells[t].tolist() == [0, 0, *named]
         assert motion.cell_prices[t] == now[kept].min() - now.min()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_who_looks_ahead_of_the_last_row_stays_within_the_table(shape: tuple[int, int, int]) -> None:
+    found = Tables(problem("sparse", shape, np.random.default_rng(shape))).problem
+    assert found.indices is not None
+    assert found.indptr is not None
+    beyond = found.indices[found.indptr[-1] :]
+    assert len(beyond) == ASKED_AHEAD >= successors.AHEAD
+    assert ((beyond >= 0) & (beyond < shape[1])).all()
 
 
 def test_losses_as_large_as_floats_go_are_losses_of_arms_that_exist() -> None:

@@ -206,7 +206,7 @@ def test_sums_that_fit_are_priced_though_their_scale_does_not() -> None:
 def test_the_l2_variation_neither_overflows_nor_vanishes(size: float) -> None:
     arms = nf.MDP(np.array([[0, 0]]), 0, 1)
     moved = nf.price_stream(arms, size * np.array([[0.0, 1.0], [1.0, 0.0]]).reshape(2, 1, 1, 2))
-    assert moved.variation("l2")[1] == pytest.approx(size * np.sqrt(2.0), rel=1e-14)
+    assert moved.variation("l2")[1] == pytest.approx(size * np.sqrt(2.0), rel=1e-14, abs=0)
 
 
 def test_a_state_whose_probability_is_no_float_is_still_reached() -> None:
